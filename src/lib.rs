@@ -1,0 +1,22 @@
+//! `wbhome` keeps AI-agent sessions safe on the local disk.
+//!
+//! The rooms, floor by floor. Imports point only downward; `tests/house.rs` holds that.
+//!
+//! | room | what it owns |
+//! | --- | --- |
+//! | [`base`] | errors and exit codes, clock, progress, sizes and ages |
+//!
+//! `std::fs` belongs to `disk`, `std::env` and printing to `cli`; `clippy.toml` bans them elsewhere. A
+//! command that changes something is a plan and its application, and writing needs a `home::LockedHome`.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        clippy::disallowed_macros,
+        clippy::panic,
+        reason = "tests lay out their own folders and say what went wrong"
+    )
+)]
+
+pub mod base;
