@@ -4,6 +4,7 @@
 //!
 //! | room | what it owns |
 //! | --- | --- |
+//! | [`disk`] | every guarantee about files |
 //! | [`base`] | errors and exit codes, clock, progress, sizes and ages |
 //!
 //! `std::fs` belongs to `disk`, `std::env` and printing to `cli`; `clippy.toml` bans them elsewhere. A
@@ -20,3 +21,4 @@
 )]
 
 pub mod base;
+pub mod disk;

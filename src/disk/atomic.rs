@@ -1,0 +1,162 @@
+//! Writing a small file whole: its readers see the old content or the new, never a part, and after a power
+//! cut one of the two is there.
+
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::{Dir, NewFile};
+use crate::base::{Error, Result};
+
+/// What came of replacing a file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Written {
+    /// It holds the new content.
+    Done,
+    /// It did not hold what was expected any more: nothing was changed, and this is what it holds (`None`:
+    /// it is gone).
+    Changed(Option<Vec<u8>>),
+}
+
+/// Writes a file that must not exist yet.
+///
+/// # Errors
+/// When it exists, or can not be written.
+pub fn write_new(path: &Path, content: &[u8], mode: u32) -> Result<()> {
+    let fail = |e| Error::io("can not write", path, e);
+    let (dir, name) = open_parent(path)?;
+    let mut new = prepared(&dir, content, mode).map_err(fail)?;
+    new.publish(name).map_err(fail)?;
+    dir.sync().map_err(fail)
+}
+
+/// Replaces a file by new content, but only if it still holds `expected` (`None`: it does not exist yet).
+/// Where the system can swap two names in one step, an edit that somebody saves between the look and the
+/// rename is noticed as well: it comes back as [`Written::Changed`], in its place.
+///
+/// # Errors
+/// When it can not be read or written; then the old content is in place.
+pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) -> Result<Written> {
+    let fail = |e| Error::io("can not write", path, e);
+    let (dir, name) = open_parent(path)?;
+    let mut new = prepared(&dir, content, mode).map_err(fail)?;
+    let Some(expected) = expected else {
+        return match new.publish(name) {
+            Ok(()) => dir.sync().map(|()| Written::Done).map_err(fail),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Ok(Written::Changed(current(&dir, name).map_err(fail)?))
+            }
+            Err(error) => Err(fail(error)),
+        };
+    };
+    let found = current(&dir, name).map_err(fail)?;
+    if found.as_deref() != Some(expected) {
+        return Ok(Written::Changed(found));
+    }
+    let temporary = new.publish_temporary().map_err(fail)?;
+    let swapped = swap(&dir, &temporary, name, expected);
+    // After a swap this name holds the old content; after a failure, the new. Either may go.
+    let _ = dir.unlink(&temporary);
+    let written = swapped.map_err(fail)?;
+    dir.sync().map_err(fail)?;
+    Ok(written)
+}
+
+fn swap(dir: &Dir, temporary: &OsStr, name: &OsStr, expected: &[u8]) -> io::Result<Written> {
+    match dir.exchange(temporary, name) {
+        Ok(()) => {
+            let former = current(dir, temporary)?;
+            if former.as_deref() == Some(expected) {
+                return Ok(Written::Done);
+            }
+            dir.exchange(temporary, name)?;
+            Ok(Written::Changed(former))
+        }
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            dir.rename_over(temporary, name)?;
+            Ok(Written::Done)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Written::Changed(None)),
+        Err(error) => Err(error),
+    }
+}
+
+fn prepared<'d>(dir: &'d Dir, content: &[u8], mode: u32) -> io::Result<NewFile<'d>> {
+    use rustix::fs::Mode;
+    let new = NewFile::create(dir)?;
+    new.file().write_all(content)?;
+    rustix::fs::fchmod(new.file(), Mode::from_raw_mode(mode as _))?;
+    new.sync()?;
+    Ok(new)
+}
+
+fn current(dir: &Dir, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
+    use std::io::Read;
+    match dir.open_file(name) {
+        Ok(mut file) => {
+            let mut content = Vec::new();
+            file.read_to_end(&mut content)?;
+            Ok(Some(content))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn open_parent(path: &Path) -> Result<(Dir, &OsStr)> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Error::failed("is not the path of a file:").at(path));
+    };
+    let parent = if parent.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        parent
+    };
+    let dir = Dir::open(parent).map_err(|e| Error::io("can not open the folder", parent, e))?;
+    Ok((dir, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_only_what_was_expected() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index.json");
+        assert_eq!(replace(&path, None, b"one", 0o644).unwrap(), Written::Done);
+        assert_eq!(
+            replace(&path, None, b"two", 0o644).unwrap(),
+            Written::Changed(Some(b"one".to_vec()))
+        );
+        assert_eq!(
+            replace(&path, Some(b"other"), b"two", 0o644).unwrap(),
+            Written::Changed(Some(b"one".to_vec()))
+        );
+        assert_eq!(
+            replace(&path, Some(b"one"), b"two", 0o644).unwrap(),
+            Written::Done
+        );
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(
+            replace(&path, Some(b"two"), b"three", 0o644).unwrap(),
+            Written::Changed(None)
+        );
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_swap_gives_back_an_edit_saved_in_the_last_moment() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        let (name, temporary) = (OsStr::new("index.json"), OsStr::new(".tmp"));
+        std::fs::write(folder.path().join(name), "edited").unwrap();
+        std::fs::write(folder.path().join(temporary), "ours").unwrap();
+        assert_eq!(
+            swap(&dir, temporary, name, b"looked at").unwrap(),
+            Written::Changed(Some(b"edited".to_vec()))
+        );
+        assert_eq!(std::fs::read(folder.path().join(name)).unwrap(), b"edited");
+    }
+}

@@ -1,0 +1,77 @@
+//! Who has a file open below a folder.
+
+use std::path::{Path, PathBuf};
+
+use super::process::{link_of, processes};
+
+/// A file that a process has open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenFile {
+    /// Who.
+    pub pid: u32,
+    /// The name of its program.
+    pub program: String,
+    /// Which file, as the kernel names it.
+    pub path: PathBuf,
+    /// Whether it is open for writing.
+    pub writing: bool,
+    /// Whether each write goes to the end (`O_APPEND`).
+    pub appending: bool,
+}
+
+/// What could be learned of open files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenFiles {
+    /// Those that were seen.
+    pub seen: Vec<OpenFile>,
+    /// Processes that we may not look into: "unknown" is not "none".
+    pub hidden: usize,
+    /// Whether the system tells at all.
+    pub known: bool,
+}
+
+/// Every file below `folder` (a real path) that some process other than this one has open.
+pub fn open_below(folder: &Path) -> OpenFiles {
+    let mut found = OpenFiles {
+        known: Path::new("/proc/self/fd").is_dir(),
+        ..OpenFiles::default()
+    };
+    let me = std::process::id();
+    for process in processes() {
+        if process.pid == me {
+            continue;
+        }
+        let Ok(fds) = std::fs::read_dir(format!("/proc/{}/fd", process.pid)) else {
+            // Gone since it was listed is not the same as hidden.
+            found.hidden += usize::from(super::process(process.pid).is_some());
+            continue;
+        };
+        for fd in fds.flatten() {
+            let Some(fd) = fd.file_name().to_str().map(str::to_owned) else {
+                continue;
+            };
+            let Ok(path) = link_of(process.pid, &format!("fd/{fd}")) else {
+                continue;
+            };
+            if !path.starts_with(folder) || path.is_dir() {
+                continue;
+            }
+            let flags = flags_of(process.pid, &fd).unwrap_or(0);
+            found.seen.push(OpenFile {
+                pid: process.pid,
+                program: process.name.clone(),
+                path,
+                writing: flags & 0o3 != 0,
+                appending: flags & 0o2000 != 0,
+            });
+        }
+    }
+    found
+}
+
+/// The flags of an open file, which `/proc` prints in octal. See proc_pid_fdinfo(5).
+fn flags_of(pid: u32, fd: &str) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).ok()?;
+    let flags = text.lines().find_map(|l| l.strip_prefix("flags:"))?;
+    u32::from_str_radix(flags.trim(), 8).ok()
+}

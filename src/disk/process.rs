@@ -1,0 +1,124 @@
+//! The processes of this machine, as far as it lets us see.
+
+use std::path::{Path, PathBuf};
+
+use crate::base::{Error, Result};
+
+/// A running process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// The name of its program, at most 15 bytes on Linux.
+    pub name: String,
+    /// When it started, in milliseconds since 1970; `None` where the system does not tell.
+    pub started_ms: Option<i64>,
+}
+
+/// All processes; empty where the system has no `/proc`.
+pub fn processes() -> Vec<Process> {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(process)
+        .collect()
+}
+
+/// One process; `None` when there is none of that number, or only a zombie.
+#[cfg(target_os = "linux")]
+pub fn process(pid: u32) -> Option<Process> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // `pid (name) state ppid …`: the name may itself hold parentheses and spaces. See proc_pid_stat(5).
+    let (open, close) = (stat.find('(')?, stat.rfind(')')?);
+    let name = stat.get(open + 1..close)?.to_owned();
+    let fields: Vec<&str> = stat.get(close + 1..)?.split_ascii_whitespace().collect();
+    if matches!(fields.first(), Some(&"Z" | &"X")) {
+        return None;
+    }
+    // Field 22, counted from the pid; the slice begins with field 3.
+    let started_ms = fields
+        .get(19)
+        .and_then(|ticks| ticks.parse::<i64>().ok())
+        .and_then(|ticks| {
+            let hertz = i64::try_from(rustix::param::clock_ticks_per_second()).ok()?;
+            Some(boot_time()?.checked_mul(1000)? + ticks.checked_mul(1000)? / hertz.max(1))
+        });
+    Some(Process {
+        pid,
+        name,
+        started_ms,
+    })
+}
+
+/// One process; `None` when there is none of that number.
+#[cfg(not(target_os = "linux"))]
+pub fn process(pid: u32) -> Option<Process> {
+    let number = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
+    match rustix::process::test_kill_process(number) {
+        Ok(()) | Err(rustix::io::Errno::PERM) => Some(Process {
+            pid,
+            name: String::new(),
+            started_ms: None,
+        }),
+        Err(_) => None,
+    }
+}
+
+/// Seconds since 1970 at which the machine started.
+#[cfg(target_os = "linux")]
+fn boot_time() -> Option<i64> {
+    std::fs::read_to_string("/proc/stat")
+        .ok()?
+        .lines()
+        .find_map(|line| line.strip_prefix("btime "))?
+        .trim()
+        .parse()
+        .ok()
+}
+
+/// The name of this machine.
+pub fn device_name() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// The path behind one of a process's own links (`cwd`, `exe`, `fd/3`), when we may see it.
+pub(super) fn link_of(pid: u32, link: &str) -> std::io::Result<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/{link}"))
+}
+
+/// Whether this process may give files away.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Runs a person's own command line by the shell in a folder and waits for it. What it prints goes to our standard error, so that standard output holds our result alone. Returns its
+/// exit code, or `None` when a signal ended it.
+pub fn run_in(folder: &Path, command: &str) -> Result<Option<i32>> {
+    use std::os::fd::AsFd;
+    use std::process::{Command, Stdio};
+    let fail = |e| {
+        Error::io(
+            format!("can not run `{}` in", crate::base::human::escape(command)),
+            folder,
+            e,
+        )
+    };
+    let output = std::io::stderr()
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(fail)?;
+    let status = Command::new("/bin/sh")
+        .args(["-c", command])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(output))
+        .status()
+        .map_err(fail)?;
+    Ok(status.code())
+}

@@ -1,0 +1,49 @@
+//! How much room a filesystem has, and making sure of what was written to it.
+
+use std::io;
+use std::os::fd::AsFd;
+
+/// Room left on a filesystem, for somebody without privileges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes.
+    pub bytes: u64,
+    /// Files; `None` where the filesystem makes inodes as it needs them.
+    pub inodes: Option<u64>,
+    /// The unit in which it gives out space.
+    pub block: u64,
+}
+
+impl Space {
+    /// The room left on the filesystem of an open file or folder.
+    pub fn of(file: impl AsFd) -> io::Result<Space> {
+        let stat = rustix::fs::fstatvfs(file)?;
+        Ok(Space {
+            bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
+            inodes: (stat.f_files > 0).then_some(stat.f_favail),
+            block: stat.f_frsize.max(512),
+        })
+    }
+}
+
+/// Writes everything that waits for the filesystem of an open file or folder to the disk.
+pub fn sync_filesystem(file: impl AsFd) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    return Ok(rustix::fs::syncfs(file)?);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = file;
+        rustix::fs::sync();
+        Ok(())
+    }
+}
+
+/// Asks the system to forget what it holds of an open file in memory, so that the next read comes from the
+/// disk. What was not yet written stays: [`sync_filesystem`] comes first.
+pub fn drop_cache(file: impl AsFd) {
+    #[cfg(target_os = "linux")]
+    // It is advice: a system that does not take it reads from memory.
+    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    #[cfg(not(target_os = "linux"))]
+    let _ = file;
+}
