@@ -4,6 +4,7 @@
 //!
 //! | room | what it owns |
 //! | --- | --- |
+//! | [`paths`] | finding and rewriting path references in any spelling |
 //! | [`disk`] | every guarantee about files |
 //! | [`base`] | errors and exit codes, clock, progress, sizes and ages |
 //!
@@ -22,3 +23,4 @@
 
 pub mod base;
 pub mod disk;
+pub mod paths;
