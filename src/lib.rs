@@ -4,6 +4,7 @@
 //!
 //! | room | what it owns |
 //! | --- | --- |
+//! | [`state`] | the agent application's own folder: who is running |
 //! | [`paths`] | finding and rewriting path references in any spelling |
 //! | [`disk`] | every guarantee about files |
 //! | [`base`] | errors and exit codes, clock, progress, sizes and ages |
@@ -24,3 +25,4 @@
 pub mod base;
 pub mod disk;
 pub mod paths;
+pub mod state;
