@@ -4,6 +4,7 @@
 //!
 //! | room | what it owns |
 //! | --- | --- |
+//! | [`home`] | the layout of a home: settings, index, session records, lock, journal, trash |
 //! | [`state`] | the agent application's own folder: who is running |
 //! | [`paths`] | finding and rewriting path references in any spelling |
 //! | [`disk`] | every guarantee about files |
@@ -24,5 +25,6 @@
 
 pub mod base;
 pub mod disk;
+pub mod home;
 pub mod paths;
 pub mod state;

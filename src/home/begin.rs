@@ -1,0 +1,34 @@
+//! A home that grows from a copy: it is a home from the first moment, so that it can be locked and recorded,
+//! and is completed when everything that belongs to it has come.
+
+use std::path::Path;
+
+use super::init;
+use super::layout::OWN;
+use super::{LockedHome, Trust};
+use crate::base::{Context, Result};
+use crate::disk;
+
+/// Makes `dir` (0700) and the tool's own folder in it, and nothing that a copy might bring.
+///
+/// # Errors
+/// When it can not be written.
+pub fn begin(dir: &Path, context: &Context) -> Result<()> {
+    let own = dir.join(OWN);
+    disk::create_private_folder(&own)?;
+    if super::Home::open(dir, Trust::Named).is_ok() {
+        return Ok(());
+    }
+    init::absent(&own.join("home.json"), &init::marker(context)?)
+}
+
+impl LockedHome {
+    /// Makes what a home has and this one still lacks. Returns what was written, as paths below it.
+    ///
+    /// # Errors
+    /// When something stands in the way, or can not be written.
+    pub fn complete(&self) -> Result<Vec<String>> {
+        let plan = init::plan(self.root())?;
+        init::write_missing(&plan)
+    }
+}

@@ -1,0 +1,319 @@
+//! What a command of several steps is about to do: written before it is done, removed after.
+//!
+//! Each step can be done any number of times with the same end, so that completing what a killed command
+//! left is the same code as doing it. An entry is written only when everything that it needs is on the disk:
+//! it can always be completed, and nothing has to be undone.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Entry, Index, IndexFile, LockedHome, RelPath, trash, views};
+use crate::base::{Context, Error, Result, failpoint, human};
+use crate::disk::{self, Dir, FileKind};
+
+/// A step. Paths are relative to the home.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Step {
+    /// Give something its final place. When that is taken, what was to go there goes to the trash.
+    Rename {
+        /// Where it was built.
+        from: String,
+        /// Where it belongs.
+        to: String,
+    },
+    /// The index has this entry, unless it already has one of that id.
+    Entry {
+        /// All its fields.
+        entry: Map<String, Value>,
+    },
+    /// The project views of these sessions (none named: of all) agree with the index.
+    Views {
+        /// Their ids.
+        ids: Option<Vec<String>>,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    command: String,
+    since: String,
+    steps: Vec<Step>,
+}
+
+/// Something that a killed command had left, and what was done about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Settled {
+    /// The command that was killed, when it had written that down.
+    pub command: Option<String>,
+    /// When it began.
+    pub since: Option<String>,
+    /// What was done, a line each; empty when everything had been done.
+    pub did: Vec<String>,
+    /// Why it could not be completed yet, if so. It stays in the journal.
+    pub pending: Option<String>,
+}
+
+/// An entry of the journal that is being worked on.
+#[derive(Debug)]
+#[must_use = "an entry that is neither completed nor forgotten is done by the next command"]
+pub struct Pending {
+    path: PathBuf,
+    record: Record,
+}
+
+/// Writes down what is about to be done.
+///
+/// # Errors
+/// When it can not be written.
+pub fn begin(
+    home: &LockedHome,
+    command: &str,
+    steps: Vec<Step>,
+    context: &Context,
+) -> Result<Pending> {
+    let record = Record {
+        command: command.to_owned(),
+        since: context.clock.now().to_string(),
+        steps,
+    };
+    let folder = home.journal();
+    disk::create_private_folder(&folder)?;
+    let random = context.clock.random();
+    let path = folder.join(format!("{}-{random:032x}.json", context.clock.stamp()));
+    let text =
+        serde_json::to_vec_pretty(&record).map_err(|e| Error::io("can not write", &path, e))?;
+    disk::write_new(&path, &text, 0o600)?;
+    failpoint::hit("journal.begun");
+    Ok(Pending { path, record })
+}
+
+impl Pending {
+    /// Does every step and removes the entry. Returns what was done, a line each. After an error the entry
+    /// stays, and the next command that takes the lock completes it.
+    ///
+    /// # Errors
+    /// What a step says.
+    pub fn complete(self, home: &LockedHome, context: &Context) -> Result<Vec<String>> {
+        let mut did = Vec::new();
+        for step in &self.record.steps {
+            did.extend(step.done(home, context)?);
+        }
+        failpoint::hit("journal.done");
+        disk::remove_file(&self.path)?;
+        Ok(did)
+    }
+
+    /// Removes the entry: its steps were done by the caller, or will not be done after all.
+    ///
+    /// # Errors
+    /// When it can not be removed.
+    pub fn forget(self) -> Result<()> {
+        disk::remove_file(&self.path)
+    }
+
+    fn needs_index(&self) -> bool {
+        self.record
+            .steps
+            .iter()
+            .any(|s| !matches!(s, Step::Rename { .. }))
+    }
+}
+
+impl Step {
+    fn done(&self, home: &LockedHome, context: &Context) -> Result<Option<String>> {
+        match self {
+            Step::Rename { from, to } => {
+                let did = rename(home, &RelPath::new(from)?, &RelPath::new(to)?, context)?;
+                failpoint::hit("journal.renamed");
+                Ok(did)
+            }
+            Step::Entry { entry } => {
+                let did = insert(home, entry)?;
+                failpoint::hit("journal.indexed");
+                Ok(did.then(|| format!("indexed {}", shown_id(entry))))
+            }
+            Step::Views { ids } => {
+                let index = Index::read(home)?;
+                let outcome = views::follow(home, &index, ids.as_deref())?;
+                failpoint::hit("journal.viewed");
+                let n = (outcome.made.len() + outcome.removed.len()) as u64;
+                let line = || format!("set {}", human::plural(n, "project view", "project views"));
+                Ok((n > 0).then(line))
+            }
+        }
+    }
+}
+
+fn shown_id(entry: &Map<String, Value>) -> String {
+    let id = entry.get("id").and_then(Value::as_str).unwrap_or_default();
+    human::escape(id).into_owned()
+}
+
+fn insert(home: &LockedHome, fields: &Map<String, Value>) -> Result<bool> {
+    let id = fields.get("id").and_then(Value::as_str).unwrap_or_default();
+    let entry = Entry::read(id.to_owned(), fields.clone());
+    entry.session()?;
+    IndexFile::update(home, |index| {
+        let absent = index.find(entry.id()).is_none();
+        if absent {
+            index.insert(entry.clone());
+        }
+        Ok(absent)
+    })
+}
+
+fn rename(
+    home: &LockedHome,
+    from: &RelPath,
+    to: &RelPath,
+    context: &Context,
+) -> Result<Option<String>> {
+    let shown = human::path(to.as_path());
+    let fail = |e| Error::io("can not make", home.root().join(to.as_path()), e);
+    let root = Dir::open(home.root()).map_err(fail)?;
+    let Some((from_dir, from_name)) = below(&root, from.as_path()).map_err(fail)? else {
+        return Ok(None);
+    };
+    if from_dir.find(&from_name).map_err(fail)?.is_none() {
+        return Ok(None);
+    }
+    let gone = || fail(io::ErrorKind::NotFound.into());
+    let (to_dir, to_name) = below(&root, to.as_path()).map_err(fail)?.ok_or_else(gone)?;
+    match from_dir.rename(&from_name, &to_dir, &to_name) {
+        Ok(()) => {
+            to_dir.sync().and_then(|()| from_dir.sync()).map_err(fail)?;
+            Ok(Some(format!("put {shown} in its place")))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let why = format!("its place, {shown}, was taken meanwhile");
+            let kept = trash::put(home, from, &why, context)?;
+            Ok(Some(format!(
+                "{why}: it is in {}",
+                trash::shown(home, &kept)
+            )))
+        }
+        Err(error) => Err(fail(error)),
+    }
+}
+
+/// The folder that holds `path`, through no link, and the name in it; `None` when there is no such folder.
+fn below(root: &Dir, path: &Path) -> io::Result<Option<(Dir, OsString)>> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    match root.open_beneath(parent) {
+        Ok(dir) => Ok(Some((dir, name.to_owned()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Completes everything that stands in the journal, oldest first, and clears what was being built.
+///
+/// An entry that needs an index which a person has broken waits until it parses: otherwise not even
+/// `index --rebuild` could take the lock.
+///
+/// # Errors
+/// An entry that can not be understood or completed; something pending in a home that nobody named.
+pub(super) fn settle(home: &LockedHome, context: &Context) -> Result<Vec<Settled>> {
+    let folder = home.journal();
+    let mut settled = Vec::new();
+    let entries = disk::read_dir_names(&folder)?;
+    for (name, _) in entries.iter().filter(|(name, _)| !is_temporary(name)) {
+        let path = folder.join(name);
+        if !home.is_trusted() {
+            return Err(Error::failed(
+                "a command that was stopped here has left something to be done in",
+            )
+            .at(home.root())
+            .hint(format!(
+                "name the home, so that it is settled: --home {}",
+                human::path(home.root())
+            )));
+        }
+        if let Some(record) = read(&path)? {
+            settled.push(settle_one(home, Pending { path, record }, context)?);
+        }
+    }
+    if home.is_trusted() {
+        settled.extend(sweep(home, context)?);
+        if settled.iter().all(|s| s.pending.is_none()) {
+            clear_tmp(home)?;
+        }
+    }
+    Ok(settled)
+}
+
+fn is_temporary(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(disk::TEMPORARY_PREFIX.as_bytes())
+}
+
+/// Puts away what a write that was killed left under a temporary name. It goes to the trash: in one moment of
+/// [`disk::replace`] such a file may be all there is of an edit by hand.
+fn sweep(home: &LockedHome, context: &Context) -> Result<Option<Settled>> {
+    let mut did = Vec::new();
+    for folder in ["", ".wbhome", ".wbhome/journal"] {
+        for (name, kind) in disk::read_dir_names(&home.root().join(folder))? {
+            if kind == FileKind::File && is_temporary(&name) {
+                let rel = RelPath::new(Path::new(folder).join(&name))?;
+                let why = "a command was stopped while it wrote this";
+                let kept = trash::put(home, &rel, why, context)?;
+                did.push(format!("{why}: {}", trash::shown(home, &kept)));
+            }
+        }
+    }
+    Ok((!did.is_empty()).then_some(Settled {
+        command: None,
+        since: None,
+        did,
+        pending: None,
+    }))
+}
+
+fn settle_one(home: &LockedHome, pending: Pending, context: &Context) -> Result<Settled> {
+    let mut settled = Settled {
+        command: Some(pending.record.command.clone()),
+        since: Some(pending.record.since.clone()),
+        did: Vec::new(),
+        pending: None,
+    };
+    if pending.needs_index()
+        && let Err(error) = IndexFile::update(home, |_| Ok(()))
+    {
+        settled.pending = Some(error.to_string());
+        return Ok(settled);
+    }
+    settled.did = pending.complete(home, context)?;
+    Ok(settled)
+}
+
+fn read(path: &Path) -> Result<Option<Record>> {
+    let Some(content) = disk::read_small(path, 256 << 20)? else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&content).map(Some).map_err(|e| {
+        Error::io("can not understand the journal entry", path, e)
+            .hint("it was written by another version, or damaged: look into it; moved away, it is forgotten")
+    })
+}
+
+/// Removes what a killed command had begun to build and no journal entry speaks of.
+fn clear_tmp(home: &LockedHome) -> Result<()> {
+    let tmp = home.tmp();
+    for (name, _) in disk::read_dir_names(&tmp)? {
+        let fail = |e| Error::io("can not remove", tmp.join(&name), e);
+        let dir = Dir::open(&tmp).map_err(fail)?;
+        disk::remove_tree(&dir, &name).map_err(fail)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "journal_tests.rs"]
+mod tests;

@@ -1,0 +1,56 @@
+//! The material of every command: what a home looks like on disk, and how it is changed safely.
+//!
+//! Reading needs a [`Home`], which anybody may open. Writing needs a [`LockedHome`], which only the lock can
+//! make, so that forgetting the lock does not compile. Taking the lock settles what a killed command left.
+//! Nothing read from the disk (an id in the index, a path in the journal) becomes a path before it has been
+//! checked.
+
+mod begin;
+mod cache;
+mod config;
+mod entry;
+mod find;
+mod id;
+mod index;
+mod index_file;
+mod init;
+pub mod journal;
+mod layout;
+mod lock;
+mod measure;
+mod nearest;
+mod record;
+mod rel;
+mod repeated;
+mod resolve;
+mod scratch;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod trash;
+pub mod views;
+
+pub use begin::begin;
+pub use cache::{Cache, SessionsStamp};
+pub use config::{
+    Archive, Backup, Check, Command, Compress, Config, Drill, Every, Git, Nightly, OnFind, Relay,
+    RelayMode, Rotate, Secrets, State, Store,
+};
+pub use entry::{Entry, Status};
+pub use find::{Found, How, USUAL_NAME, find};
+pub use id::{LONGEST_ADOPTED, LONGEST_NEW, SessionId, folded};
+pub use index::{Index, Item, Shape};
+pub use index_file::IndexFile;
+pub use init::{Initialised, init};
+pub use layout::{FORMAT, Home, KINDS, Trust};
+pub use lock::LockedHome;
+pub use measure::{Counts, Tally, measure};
+pub use nearest::nearest;
+pub use record::{Record, parse_moment};
+pub use rel::RelPath;
+pub use resolve::{Candidate, candidates, resolve, resolve_in, split};
+pub use scratch::Scratch;
+
+/// The parts of [`init`], for a run that only shows what would be done.
+pub mod initialise {
+    pub use super::init::{Plan, apply, plan};
+}

@@ -1,0 +1,170 @@
+//! What was replaced, removed or repaired away is kept here, with a note on why and where it was.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{LockedHome, RelPath};
+use crate::base::{Context, Error, Result, failpoint};
+use crate::disk;
+
+/// The note's name in each folder of the trash.
+pub const NOTE: &str = "note.json";
+
+#[derive(Serialize)]
+struct Note<'n> {
+    why: &'n str,
+    at: String,
+    /// Paths below the home. Each lies at the same path below the folder of this note.
+    was: Vec<String>,
+}
+
+/// Moves something of the home into the trash; `rel` is its path below the home. Returns where it is now.
+///
+/// # Errors
+/// When it is not there, or can not be moved; then it is where it was.
+pub fn put(home: &LockedHome, rel: &RelPath, why: &str, context: &Context) -> Result<PathBuf> {
+    let to = make_room(home, rel, why, context)?;
+    failpoint::hit("trash.noted");
+    disk::rename_no_replace(&home.root().join(rel.as_path()), &to)?;
+    Ok(to)
+}
+
+/// Like [`put`], for a name in an open folder, which may lie deeper than a path can say. `rel` is where that is
+/// below the home; in the trash it lies directly beside the note.
+///
+/// # Errors
+/// When it is not there, or can not be moved; then it is where it was.
+pub fn put_entry(
+    home: &LockedHome,
+    dir: &disk::Dir,
+    name: &OsStr,
+    rel: &Path,
+    why: &str,
+    context: &Context,
+) -> Result<PathBuf> {
+    let folder = new_folder(home, context)?;
+    note(&folder, rel, why, context)?;
+    let to = match name == NOTE {
+        true => OsStr::new("_note.json"),
+        false => name,
+    };
+    disk::Dir::open(&folder)
+        .and_then(|trash| {
+            dir.rename(name, &trash, to)?;
+            trash.sync()
+        })
+        .map_err(|e| Error::io("can not be put into the trash:", rel, e))?;
+    Ok(folder.join(to))
+}
+
+/// Keeps a copy of a content in the trash that is about to be replaced at `rel`. Returns where.
+///
+/// # Errors
+/// When it can not be written.
+pub fn keep(
+    home: &LockedHome,
+    rel: &str,
+    content: &[u8],
+    why: &str,
+    context: &Context,
+) -> Result<PathBuf> {
+    let to = make_room(home, &RelPath::new(rel)?, why, context)?;
+    disk::write_new(&to, content, 0o600)?;
+    Ok(to)
+}
+
+fn make_room(home: &LockedHome, rel: &RelPath, why: &str, context: &Context) -> Result<PathBuf> {
+    let rel = rel.as_path();
+    if rel.as_os_str().is_empty() || rel.starts_with(".wbhome/trash") {
+        return Err(Error::failed("can not be put into the trash:").at(rel));
+    }
+    let folder = new_folder(home, context)?;
+    note(&folder, rel, why, context)?;
+    // The home's own name for the note is not free for what is kept.
+    let to = match rel.starts_with(NOTE) {
+        true => folder.join("_").join(rel),
+        false => folder.join(rel),
+    };
+    disk::create_private_folder(to.parent().unwrap_or(&folder))?;
+    Ok(to)
+}
+
+fn note(folder: &Path, rel: &Path, why: &str, context: &Context) -> Result<()> {
+    let note = Note {
+        why,
+        at: context.clock.now().to_string(),
+        was: vec![crate::base::human::path(rel)],
+    };
+    let mut text = serde_json::to_vec_pretty(&note)
+        .map_err(|e| Error::io("can not write a note into", folder, e))?;
+    text.push(b'\n');
+    disk::write_new(&folder.join(NOTE), &text, 0o600)
+}
+
+/// A folder of its own for each act: `<stamp>`, and with `-2` … when the second has had several.
+fn new_folder(home: &LockedHome, context: &Context) -> Result<PathBuf> {
+    let trash = home.trash();
+    disk::create_private_folder(&trash)?;
+    let stamp = context.clock.stamp();
+    let mut name = stamp.clone();
+    let mut n = 1;
+    while disk::exists(&trash.join(&name)) {
+        n += 1;
+        name = format!("{stamp}-{n}");
+    }
+    let folder = trash.join(name);
+    disk::create_private_folder(&folder)?;
+    disk::Dir::open(&trash)
+        .and_then(|dir| dir.sync())
+        .map_err(|e| Error::io("can not write to", &trash, e))?;
+    Ok(folder)
+}
+
+/// Where something in the trash would be shown: its path below the home.
+pub fn shown(home: &LockedHome, kept: &Path) -> String {
+    let below = kept.strip_prefix(home.root()).unwrap_or(kept);
+    crate::base::human::path(below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::testing;
+
+    #[test]
+    fn names_never_clash_and_the_note_says_where_it_was() {
+        let place = testing::home();
+        let home = place.locked("check");
+        let mut kept = Vec::new();
+        for content in ["一", "二"] {
+            place.put("sessions/数据/a.md", content);
+            let rel = RelPath::new("sessions/数据/a.md").unwrap();
+            kept.push(put(&home, &rel, "the same as b.md", &place.context()).unwrap());
+        }
+        assert_eq!(
+            kept.iter().map(|k| shown(&home, k)).collect::<Vec<_>>(),
+            [
+                ".wbhome/trash/20240615T120000Z/sessions/数据/a.md",
+                ".wbhome/trash/20240615T120000Z-2/sessions/数据/a.md"
+            ]
+        );
+        assert_eq!(disk::read(&kept[1]).unwrap().unwrap(), "二".as_bytes());
+        let note = place
+            .get(".wbhome/trash/20240615T120000Z-2/note.json")
+            .unwrap();
+        let note: serde_json::Value = serde_json::from_str(&note).unwrap();
+        assert_eq!(note["why"], "the same as b.md");
+        assert_eq!(note["was"][0], "sessions/数据/a.md");
+        assert_eq!(note["at"], "2024-06-15T12:00:00Z");
+
+        let at = keep(&home, "note.json", b"x", "a test", &place.context()).unwrap();
+        assert_eq!(
+            shown(&home, &at),
+            ".wbhome/trash/20240615T120000Z-3/_/note.json"
+        );
+        let own = RelPath::new(".wbhome/trash/20240615T120000Z").unwrap();
+        assert!(put(&home, &own, "", &place.context()).is_err());
+    }
+}
