@@ -4,6 +4,8 @@
 //!
 //! | room | what it owns |
 //! | --- | --- |
+//! | [`sessions`] | making and labelling sessions; the index made to agree with the disk; project views |
+//! | [`browse`] | listing |
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, trash |
 //! | [`state`] | the agent application's own folder: who is running |
 //! | [`paths`] | finding and rewriting path references in any spelling |
@@ -24,7 +26,9 @@
 )]
 
 pub mod base;
+pub mod browse;
 pub mod disk;
 pub mod home;
 pub mod paths;
+pub mod sessions;
 pub mod state;

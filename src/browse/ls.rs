@@ -1,0 +1,251 @@
+//! `wbhome ls`: the sessions, from `index.json` and the cache alone.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::base::wire::WirePath;
+use crate::base::{Error, Result};
+use crate::home::{Cache, Counts, Entry, Home, Index, Status, Tally, folded};
+
+/// Which sessions are listed. All that is given must hold.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// A part of the id or title, or a glob for the whole of one; case does not matter.
+    pub pattern: Option<String>,
+    /// The status. Without it removed sessions are left out.
+    pub status: Option<String>,
+    /// The agent.
+    pub agent: Option<String>,
+    /// The tags, every one.
+    pub tags: Vec<String>,
+    /// The project.
+    pub project: Option<String>,
+    /// Last active then or later.
+    pub since: Option<Timestamp>,
+    /// Last active then or earlier.
+    pub until: Option<Timestamp>,
+}
+
+/// The order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// The most recently active first.
+    #[default]
+    Updated,
+    /// The youngest first.
+    Created,
+    /// The largest first.
+    Size,
+    /// By id, from A to Z.
+    Id,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Its id as it stands in the index: to be shown, not to be made a path.
+    pub id: String,
+    /// Its status, in the index's own word.
+    pub status: String,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its agent.
+    pub agent: Option<String>,
+    /// Its project.
+    pub project: Option<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Whom it is shared with.
+    pub sync_tag: Option<String>,
+    /// When it began.
+    pub created: Option<Timestamp>,
+    /// When something was last written in it, as the cache knows.
+    pub updated: Option<Timestamp>,
+    /// What it held when it was last counted.
+    pub holds: Option<Holds>,
+    /// Its archive, as the index says.
+    pub archive: Option<Map<String, Value>>,
+}
+
+/// What a session holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Holds {
+    /// Turns.
+    pub turns: u64,
+    /// All files.
+    pub files: u64,
+    /// All bytes.
+    pub bytes: u64,
+    /// Below `context/`.
+    pub context: Tally,
+    /// Below `memory/`.
+    pub memory: Tally,
+    /// Below `artifacts/`.
+    pub artifacts: Tally,
+    /// Below `logs/`.
+    pub logs: Tally,
+    /// Anywhere else.
+    pub other: Tally,
+    /// Folders that could not be read.
+    pub unreadable: u64,
+}
+
+impl From<&Counts> for Holds {
+    fn from(counts: &Counts) -> Self {
+        let total = counts.total();
+        Holds {
+            turns: counts.turns,
+            files: total.files,
+            bytes: total.bytes,
+            context: counts.context,
+            memory: counts.memory,
+            artifacts: counts.artifacts,
+            logs: counts.logs,
+            other: counts.other,
+            unreadable: counts.unreadable,
+        }
+    }
+}
+
+/// The list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// Those that pass the filter, in order.
+    pub sessions: Vec<Row>,
+    /// How many the index holds.
+    pub total: u64,
+    /// Whether sessions have come or gone since they were counted: `wbhome index` looks again.
+    pub stale: bool,
+    /// Folders in `sessions/` whose name the index can not hold, as of the last count; not filtered.
+    pub strangers: Vec<WirePath>,
+}
+
+/// Lists the sessions.
+///
+/// # Errors
+/// An index that can not be understood; a usage error for a pattern that is no glob.
+pub fn ls(home: &Home, filter: &Filter, sort: Sort, reverse: bool) -> Result<Outcome> {
+    let pattern = filter.pattern.as_deref().map(Pattern::new).transpose()?;
+    let (index, cache) = rayon::join(|| Index::read(home), || Cache::read(home));
+    let index = index?;
+    let stale = cache.as_ref().is_none_or(|cache| cache.is_stale(home));
+    let cache = cache.unwrap_or_default();
+    let mut sessions: Vec<Row> = index
+        .entries()
+        .map(|entry| row(entry, cache.sessions.get(entry.id())))
+        .filter(|row| filter.passes(row) && pattern.as_ref().is_none_or(|p| p.matches(row)))
+        .collect();
+    sort_rows(&mut sessions, sort);
+    if reverse {
+        sessions.reverse();
+    }
+    Ok(Outcome {
+        sessions,
+        total: index.entries().count() as u64,
+        stale,
+        strangers: cache.strangers,
+    })
+}
+
+fn row(entry: &Entry, counts: Option<&Counts>) -> Row {
+    let text = |text: Option<&str>| text.map(str::to_owned);
+    let created = entry.created();
+    Row {
+        id: entry.id().to_owned(),
+        status: entry.status().as_str().to_owned(),
+        title: text(entry.title()),
+        agent: text(entry.agent()),
+        project: text(entry.project()),
+        tags: entry.tags().into_iter().map(str::to_owned).collect(),
+        sync_tag: text(entry.sync_tag()),
+        created,
+        updated: counts.and_then(|c| c.last_activity),
+        holds: counts.map(Holds::from),
+        archive: entry.archive().cloned(),
+    }
+}
+
+impl Row {
+    /// The last activity that is known of: of a session that was never counted, its beginning.
+    fn active(&self) -> Option<Timestamp> {
+        self.updated.or(self.created)
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        let packed = || self.archive.as_ref()?.get("bytes")?.as_u64();
+        self.holds.map(|h| h.bytes).or_else(packed)
+    }
+}
+
+fn sort_rows(rows: &mut [Row], sort: Sort) {
+    // What is not known sorts as the least, and so comes last.
+    rows.sort_by(|a, b| {
+        let order = match sort {
+            Sort::Updated => b.active().cmp(&a.active()),
+            Sort::Created => b.created.cmp(&a.created),
+            Sort::Size => b.bytes().cmp(&a.bytes()),
+            Sort::Id => std::cmp::Ordering::Equal,
+        };
+        order.then_with(|| a.id.cmp(&b.id))
+    });
+}
+
+impl Filter {
+    fn passes(&self, row: &Row) -> bool {
+        let same = |wanted: &Option<String>, value: Option<&str>| {
+            wanted.is_none() || wanted.as_deref() == value
+        };
+        let status = match &self.status {
+            Some(wanted) => *wanted == row.status,
+            None => row.status != Status::Removed.as_str(),
+        };
+        let moment = row.active();
+        status
+            && same(&self.agent, row.agent.as_deref())
+            && same(&self.project, row.project.as_deref())
+            && self.tags.iter().all(|tag| row.tags.contains(tag))
+            && self.since.is_none_or(|since| moment >= Some(since))
+            && self
+                .until
+                .is_none_or(|until| moment.is_some_and(|m| m <= until))
+    }
+}
+
+enum Pattern {
+    Part(String),
+    Glob(globset::GlobMatcher),
+}
+
+impl Pattern {
+    fn new(text: &str) -> Result<Pattern> {
+        let folded = folded(text);
+        if !text.contains(['*', '?', '[', '{']) {
+            return Ok(Pattern::Part(folded));
+        }
+        let glob = globset::Glob::new(&folded).map_err(|e| {
+            Error::usage(format!(
+                "`{}` is no pattern",
+                crate::base::human::escape(text)
+            ))
+            .because(e)
+        })?;
+        Ok(Pattern::Glob(glob.compile_matcher()))
+    }
+
+    fn matches(&self, row: &Row) -> bool {
+        let texts = [Some(row.id.as_str()), row.title.as_deref()];
+        texts
+            .into_iter()
+            .flatten()
+            .map(folded)
+            .any(|text| match self {
+                Pattern::Part(part) => text.contains(part.as_str()),
+                Pattern::Glob(glob) => glob.is_match(&text),
+            })
+    }
+}
+
+#[cfg(test)]
+#[path = "ls_tests.rs"]
+mod tests;

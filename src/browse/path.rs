@@ -1,0 +1,93 @@
+//! `wbhome path`: where a session, or something in it, lies.
+
+use serde::Serialize;
+
+use crate::base::wire::WirePath;
+use crate::base::{Error, Result, human};
+use crate::disk;
+use crate::home::{Home, Index, SessionId, Status, resolve_in, split};
+
+/// Where it lies.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// The session.
+    pub id: SessionId,
+    /// The absolute path.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// Whether something is there: a file that is yet to be written has a path too.
+    pub exists: bool,
+}
+
+/// The absolute path of `SESSION` or `SESSION/PATH`.
+///
+/// # Errors
+/// A session that is unknown, ambiguous, or not in `sessions/`; a path that leads out of it.
+pub fn path(home: &Home, spec: &str) -> Result<Outcome> {
+    let (query, rel) = split(spec)?;
+    let id = resolve_in(home, query)?;
+    let folder = home.session(&id);
+    if !disk::exists(&folder) {
+        return Err(not_there(home, &id));
+    }
+    let path = if rel.is_empty() {
+        folder
+    } else {
+        folder.join(rel.as_path())
+    };
+    Ok(Outcome {
+        exists: disk::exists(&path),
+        id,
+        path: path.into(),
+    })
+}
+
+fn not_there(home: &Home, id: &SessionId) -> Error {
+    let index = Index::read(home).unwrap_or_default();
+    let status = index.find(id.as_str()).map(crate::home::Entry::status);
+    let name = human::escape(id.as_str());
+    match status {
+        _ if disk::exists(&home.archive_of(id)) => Error::failed(format!("`{name}` is archived"))
+            .hint(format!(
+                "`tar --zstd -xf archive/{name}.tar.zst -C sessions` unpacks it"
+            )),
+        Some(Status::Removed) => Error::failed(format!("`{name}` has been removed")).hint(format!(
+            "`wbhome restore {name} --from trash` brings it back"
+        )),
+        _ => Error::failed(format!(
+            "`{name}` is missing: it is indexed, and found nowhere"
+        ))
+        .hint("`wbhome index` looks for it again"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::testing;
+
+    #[test]
+    fn of_sessions_and_of_what_is_in_them() {
+        let place = testing::home();
+        let home = &place.home;
+        place.put("sessions/20240603_数据/context/turn_001.json", "{}");
+        place.put("archive/20240604_old.tar.zst", "");
+        place.put(
+            "index.json",
+            r#"[{"id": "20240604_old", "status": "archived"}, {"id": "20240605_gone"}, {"id": "../../etc"}]"#,
+        );
+        let found = path(home, "数据").unwrap();
+        assert_eq!(*found.path, home.root().join("sessions/20240603_数据"));
+        let found = path(home, "20240603/context/turn_001.json").unwrap();
+        assert!(found.exists && found.path.ends_with("context/turn_001.json"));
+        assert!(!path(home, "@1/artifacts/new.md").unwrap().exists);
+        let why = |spec: &str| path(home, spec).unwrap_err().to_string();
+        assert!(why("old").contains("archived"));
+        assert!(why("gone").contains("missing"));
+        assert!(why("@1/../../index.json").contains("leads out"));
+        assert!(why("etc").contains("no session"));
+        // Even with a broken index one finds one's way.
+        place.put("index.json", "[");
+        assert!(path(home, "20240603").is_ok());
+    }
+}

@@ -1,0 +1,127 @@
+//! `wbhome index`: the index agrees with the disk, the project views with the index, and the cache with both.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::agree::{self, Changes};
+use super::{Scan, Seen, scan};
+use crate::base::wire::WirePath;
+use crate::base::{Context, Result};
+use crate::home::journal::{self, Step};
+use crate::home::views::{self, Views};
+use crate::home::{Home, Index, IndexFile, LockedHome, SessionId, trash};
+
+/// What would be changed. The run looks at the index again, and changes it by the same rule.
+#[derive(Debug, Serialize)]
+pub struct Plan {
+    #[serde(skip)]
+    scan: Scan,
+    /// Whether the index is made anew.
+    pub rebuild: bool,
+    /// What would be changed.
+    #[serde(flatten)]
+    pub changes: Changes,
+}
+
+/// What was changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// In the index.
+    #[serde(flatten)]
+    pub changes: Changes,
+    /// In `projects/`.
+    pub views: Views,
+    /// Where the former index is kept, when it was made anew and differs: a path below the home.
+    pub former_index: Option<String>,
+    /// Folders in `sessions/` whose name no id can hold.
+    pub strangers: Vec<WirePath>,
+}
+
+/// Looks at the disk and at the index.
+///
+/// # Errors
+/// An index that can not be understood, unless it is to be rebuilt; a disk that can not be read.
+pub fn plan(home: &Home, rebuild: bool, context: &Context) -> Result<Plan> {
+    plan_knowing(home, BTreeMap::new(), rebuild, context)
+}
+
+/// Like [`plan`], for a caller who has looked at the sessions already: those are not looked at again.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_knowing(
+    home: &Home,
+    known: BTreeMap<SessionId, Seen>,
+    rebuild: bool,
+    context: &Context,
+) -> Result<Plan> {
+    let index = match Index::read(home) {
+        Ok(index) => Some(index),
+        Err(_) if rebuild => None,
+        Err(error) => return Err(error),
+    };
+    // The record is read only of sessions that the index knows too little about.
+    let identified: BTreeSet<&str> = index
+        .iter()
+        .flat_map(Index::entries)
+        .filter(|e| !rebuild && e.session_id().is_some())
+        .map(|e| e.id())
+        .collect();
+    let wants_record = |id: &SessionId| !identified.contains(id.as_str());
+    let scan = scan(home, known, &wants_record, context)?;
+    let changes = if rebuild {
+        agree::rebuild(index.as_ref(), &scan).1
+    } else {
+        agree::agree(&mut index.unwrap_or_default(), &scan, false)
+    };
+    Ok(Plan {
+        scan,
+        rebuild,
+        changes,
+    })
+}
+
+/// Makes the index, the project views and the cache agree with the disk.
+///
+/// # Errors
+/// What can not be written; the next command goes on from there.
+pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome> {
+    let Plan { scan, rebuild, .. } = plan;
+    let pending = journal::begin(home, "index", vec![Step::Views { ids: None }], context)?;
+    let updated = if rebuild {
+        IndexFile::rebuild(home, context, |old| Ok(agree::rebuild(old, &scan)))
+    } else {
+        let agreed = IndexFile::update(home, |index| Ok(agree::agree(index, &scan, false)));
+        agreed.map(|changes| (changes, None))
+    };
+    let (changes, former) = match updated {
+        Ok(updated) => updated,
+        Err(error) => {
+            pending.forget()?;
+            return Err(error);
+        }
+    };
+    let views = views::follow(home, &Index::read(home)?, None)?;
+    pending.forget()?;
+    scan.to_cache().write(home)?;
+    Ok(Outcome {
+        changes,
+        views,
+        former_index: former.map(|path| trash::shown(home, &path)),
+        strangers: scan.strangers,
+    })
+}
+
+/// Counts all sessions again, without a look at the index.
+///
+/// # Errors
+/// When `sessions/` can not be read, or the cache not written.
+pub(super) fn refresh_cache(home: &LockedHome, context: &Context) -> Result<()> {
+    let scan = scan(home, BTreeMap::new(), &|_| false, context)?;
+    scan.to_cache().write(home)
+}
+
+#[cfg(test)]
+#[path = "reconcile_tests.rs"]
+mod tests;

@@ -1,0 +1,163 @@
+//! What is on the disk: every folder in `sessions/`, every pack in `archive/`.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use crate::base::wire::WirePath;
+use crate::base::{Context, Error, Result, Total};
+use crate::disk::{self, Dir, FileKind};
+use crate::home::{Cache, Counts, Home, Record, SessionId, SessionsStamp, measure};
+
+/// A session folder.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Its name.
+    pub id: SessionId,
+    /// Its `session.json`, when that was read and could be understood.
+    pub record: Option<Record>,
+    /// Why its `session.json` could not be understood, if so.
+    pub torn: Option<String>,
+    /// What it holds.
+    pub counts: Counts,
+}
+
+/// A pack in `archive/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArchiveSeen {
+    /// Its length.
+    pub bytes: u64,
+    /// When it was written.
+    pub written: jiff::Timestamp,
+}
+
+/// What is on the disk.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// `sessions/` before it was listed.
+    pub stamp: SessionsStamp,
+    /// The folders, by id.
+    pub sessions: BTreeMap<SessionId, Seen>,
+    /// The packs, by the id in their name.
+    pub archives: BTreeMap<SessionId, ArchiveSeen>,
+    /// Names in `sessions/` that are files or links where a session could be: their entries are left alone.
+    pub blocked: Vec<SessionId>,
+    /// Folders in `sessions/` whose name no id can hold.
+    pub strangers: Vec<WirePath>,
+}
+
+/// Lists `sessions/` and `archive/` and counts what the sessions hold, on all cores. What is `known` already is
+/// not looked at again. The records are read of those sessions that `wants_record` names.
+///
+/// # Errors
+/// When a folder can not be listed, when there is no `sessions/` (a disk that is not mounted looks so), and
+/// interruption.
+pub fn scan(
+    home: &Home,
+    mut known: BTreeMap<SessionId, Seen>,
+    wants_record: &(dyn Fn(&SessionId) -> bool + Sync),
+    context: &Context,
+) -> Result<Scan> {
+    let path = home.sessions();
+    if !disk::is_folder(&path) {
+        return Err(Error::failed("there is no folder")
+            .at(&path)
+            .hint("is a disk not mounted? nothing was changed; `wbhome init` makes an empty one"));
+    }
+    let mut scan = Scan {
+        stamp: SessionsStamp::now(home)?,
+        ..Scan::default()
+    };
+    let mut unknown = Vec::new();
+    for (name, kind) in disk::read_dir_names(&path)? {
+        match (SessionId::of_folder(&name), kind) {
+            (Some(id), FileKind::Folder) => match known.remove(&id) {
+                Some(seen) => {
+                    scan.sessions.insert(id, seen);
+                }
+                None => unknown.push(id),
+            },
+            (Some(id), _) => scan.blocked.push(id),
+            (None, FileKind::Folder) if !name.as_encoded_bytes().starts_with(b".") => {
+                scan.strangers.push(Path::new(&name).to_path_buf().into());
+            }
+            // Hidden names are those of tools: `.DS_Store`, `.stfolder`.
+            (None, _) => {}
+        }
+    }
+    scan.archives = archives(home)?;
+    let sessions = Dir::open(&path).map_err(|e| Error::io("can not open the folder", &path, e))?;
+    let items = unknown.len() as u64;
+    context
+        .progress
+        .stage("sessions", Total { items, bytes: 0 });
+    let looked_at: Vec<Seen> = unknown
+        .into_par_iter()
+        .map(|id| {
+            context.stop.check()?;
+            let wanted = wants_record(&id);
+            let seen = look_at(&sessions, id, wanted);
+            context.progress.advance(1, 0);
+            Ok(seen)
+        })
+        .collect::<Result<_>>()?;
+    context.progress.finish();
+    let looked_at = looked_at.into_iter().map(|seen| (seen.id.clone(), seen));
+    scan.sessions.extend(looked_at);
+    Ok(scan)
+}
+
+fn look_at(sessions: &Dir, id: SessionId, wants_record: bool) -> Seen {
+    let counts = measure(sessions, id.as_str().as_ref());
+    let (record, torn) = match wants_record.then(|| read_record(sessions, &id)) {
+        None | Some(Ok(None)) => (None, None),
+        Some(Ok(Some(record))) => (Some(record), None),
+        Some(Err(error)) => (None, Some(error.to_string())),
+    };
+    Seen {
+        id,
+        record,
+        torn,
+        counts,
+    }
+}
+
+/// The record of one session; `None` when it has none.
+pub(super) fn read_record(sessions: &Dir, id: &SessionId) -> Result<Option<Record>> {
+    let folder = sessions
+        .open_beneath(Path::new(id.as_str()))
+        .map_err(|e| Error::io("can not open the folder", id.as_str(), e))?;
+    Record::read(&folder)
+}
+
+fn archives(home: &Home) -> Result<BTreeMap<SessionId, ArchiveSeen>> {
+    let path = home.archive();
+    let mut found = BTreeMap::new();
+    let names = disk::read_dir_names(&path)?;
+    let of_id =
+        |name: &OsStr| SessionId::of_folder(OsStr::new(name.to_str()?.strip_suffix(".tar.zst")?));
+    for (name, kind) in names {
+        let Some(id) = of_id(&name).filter(|_| kind == FileKind::File) else {
+            continue;
+        };
+        if let Some(meta) = disk::stat(&path.join(&name))? {
+            let seen = ArchiveSeen {
+                bytes: meta.size,
+                written: meta.mtime.timestamp(),
+            };
+            found.insert(id, seen);
+        }
+    }
+    Ok(found)
+}
+
+impl Scan {
+    /// What is worth remembering of it.
+    pub(super) fn to_cache(&self) -> Cache {
+        let counts = self.sessions.values();
+        let counts = counts.map(|seen| (seen.id.as_str().to_owned(), seen.counts.clone()));
+        Cache::new(self.stamp, counts.collect(), self.strangers.clone())
+    }
+}
