@@ -4,6 +4,7 @@
 //!
 //! | room | what it owns |
 //! | --- | --- |
+//! | [`check`] | what is wrong with a home |
 //! | [`sessions`] | making and labelling sessions; the index made to agree with the disk; project views |
 //! | [`browse`] | listing |
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, trash |
@@ -27,6 +28,7 @@
 
 pub mod base;
 pub mod browse;
+pub mod check;
 pub mod disk;
 pub mod home;
 pub mod paths;
