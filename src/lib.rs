@@ -4,6 +4,7 @@
 //!
 //! | room | what it owns |
 //! | --- | --- |
+//! | [`migrate`] | off the sync drive: plan, transfer, settle, adopt, verify |
 //! | [`check`] | what is wrong with a home |
 //! | [`sessions`] | making and labelling sessions; the index made to agree with the disk; project views |
 //! | [`browse`] | listing |
@@ -31,6 +32,7 @@ pub mod browse;
 pub mod check;
 pub mod disk;
 pub mod home;
+pub mod migrate;
 pub mod paths;
 pub mod sessions;
 pub mod state;

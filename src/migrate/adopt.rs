@@ -1,0 +1,261 @@
+//! The copy becomes a home: what is missing is made, the index agrees with the disk, everything that is
+//! wrong is listed, and the user's own smoke test is run.
+
+use std::collections::BTreeMap;
+
+use super::Copied;
+use super::outcome::{Classes, Mapped, Outcome, References, SessionCounts, SmokeTest};
+use super::plan::Plan;
+use super::record::Record;
+use super::tally::Tally;
+use crate::base::{Context, Error, Kind, Result, human};
+use crate::check::{self, Finding, Survey};
+use crate::disk::{self, Dir, Tree};
+use crate::home::{Config, Index, LockedHome, Status};
+use crate::sessions::reconcile;
+
+/// How long the original should be kept.
+const KEEP_DAYS: i64 = 14;
+
+pub(super) fn adopt(
+    plan: &Plan,
+    home: &LockedHome,
+    record: &Record,
+    copied: Copied,
+    resumed: bool,
+    ctx: &Context,
+) -> Result<Outcome> {
+    let Copied {
+        mut tally,
+        databases,
+        entries,
+        tree,
+    } = copied;
+    ctx.progress
+        .stage("Reading every session", Default::default());
+    let (sessions, former) = adopt_index(plan, home, &tree, &mut tally, ctx)?;
+    let findings = findings(plan, home, former.as_ref(), &mut tally, &tree, ctx)?;
+    let mut warnings = std::mem::take(&mut tally.warnings);
+    warnings.sort();
+    warnings.extend(no_reference(plan, &tally));
+    let command = smoke_test(home, &mut warnings)?;
+    ctx.progress.finish();
+    let now = ctx.clock.now();
+    let keep = jiff::SignedDuration::from_hours(24 * KEEP_DAYS);
+    let classes = classes(&tally, entries)?;
+    tally.skipped.sort_by(|a, b| a.path.cmp(&b.path));
+    tally.restless.sort();
+    Ok(Outcome {
+        source: plan.settings.source.clone(),
+        home: plan.settings.dest.clone(),
+        started: record.started(),
+        finished: now,
+        keep_until: now.saturating_add(keep).unwrap_or(now),
+        resumed,
+        totals: plan.totals,
+        classes,
+        references: references(plan, &tally),
+        skipped: tally.skipped,
+        restless: tally.restless.into_iter().map(Into::into).collect(),
+        databases,
+        sessions,
+        findings,
+        warnings,
+        command,
+        record: record.folder().to_path_buf(),
+    })
+}
+
+fn classes(tally: &Tally, total: u64) -> Result<Classes> {
+    let classes = Classes {
+        copied: tally.copied,
+        rewritten: tally.rewritten,
+        linked: tally.links_rewritten + tally.links_kept + tally.hard_links,
+        folders: tally.folders,
+        skipped: tally.skipped.len() as u64,
+        total,
+        links_rewritten: tally.links_rewritten,
+        links_kept: tally.links_kept,
+        hard_links: tally.hard_links,
+        kept: tally.kept,
+    };
+    if classes.sum() != total {
+        return Err(
+            Error::new(Kind::Bug, format!("the classes do not add up: {classes:?}"))
+                .hint("the copy is complete; please report this with the migration record"),
+        );
+    }
+    Ok(classes)
+}
+
+fn references(plan: &Plan, tally: &Tally) -> References {
+    let mappings = plan.settings.mappings.iter().enumerate();
+    let spellings = tally.by_spelling.iter().filter(|(_, n)| **n > 0);
+    References {
+        changed: tally.references(),
+        by_mapping: mappings
+            .map(|(i, mapping)| Mapped {
+                old: mapping.old.clone(),
+                new: mapping.new.clone(),
+                count: u16::try_from(i)
+                    .ok()
+                    .and_then(|i| tally.by_mapping.get(&i))
+                    .copied()
+                    .unwrap_or(0),
+            })
+            .collect(),
+        by_spelling: spellings
+            .map(|(s, n)| (s.as_str().to_owned(), *n))
+            .collect(),
+        left: tally.left,
+        also_mentioned: tally
+            .foreign
+            .iter()
+            .filter(|(_, n)| **n > 0)
+            .map(|(r, n)| (r.clone(), *n))
+            .collect(),
+    }
+}
+
+/// Zero references where some were expected is a warning, not a success.
+fn no_reference(plan: &Plan, tally: &Tally) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if tally.references() == 0 && plan.totals.sessions > 0 {
+        let olds: Vec<String> = plan
+            .settings
+            .mappings
+            .iter()
+            .map(|m| human::escape(&m.old).into_owned())
+            .collect();
+        warnings.push(format!(
+            "no reference to {} was found in any file; if the home was written under another path, name it with --map OLD=NEW",
+            olds.join(" or to ")
+        ));
+        return warnings;
+    }
+    for (i, mapping) in plan.settings.mappings.iter().enumerate() {
+        let asked_for = i < plan.asked_for;
+        let count = u16::try_from(i)
+            .ok()
+            .and_then(|i| tally.by_mapping.get(&i))
+            .copied()
+            .unwrap_or(0);
+        if asked_for && count == 0 {
+            warnings.push(format!(
+                "no reference to {} was found",
+                human::escape(&mapping.old)
+            ));
+        }
+    }
+    warnings
+}
+
+/// Returns the counts, and the index as the source had it.
+fn adopt_index(
+    plan: &Plan,
+    home: &LockedHome,
+    tree: &Tree,
+    tally: &mut Tally,
+    ctx: &Context,
+) -> Result<(SessionCounts, Option<Index>)> {
+    home.complete()?;
+    let (former, rebuild) = match Index::read(home) {
+        Ok(index) => (Some(index), false),
+        Err(error) => {
+            tally.warnings.push(format!("the index was damaged and has been rebuilt, the damaged one is in the trash: {error}"));
+            (None, true)
+        }
+    };
+    let reconciling = reconcile::plan(home, rebuild, ctx)?;
+    let reconciled = reconcile::apply(home, reconciling, ctx)?;
+    let after = Index::read(home)?;
+    let counts = SessionCounts {
+        source_folders: plan.totals.sessions,
+        source_indexed: former
+            .as_ref()
+            .map_or(0, |index| index.entries().count() as u64),
+        home_folders: super::plan::session_folders(tree),
+        home_indexed: after.entries().count() as u64,
+        added: reconciled.changes.added.len() as u64,
+        missing: after
+            .entries()
+            .filter(|e| e.status() == Status::Missing)
+            .count() as u64,
+    };
+    Ok((counts, former))
+}
+
+/// What is wrong is judged by the index of the source: in the home's own, what it lacked has been added.
+fn findings(
+    plan: &Plan,
+    home: &LockedHome,
+    former: Option<&Index>,
+    tally: &mut Tally,
+    tree: &Tree,
+    ctx: &Context,
+) -> Result<Vec<Finding>> {
+    let root = home.root();
+    let dir = Dir::open(root).map_err(|e| Error::io("can not open the home", root, e))?;
+    let survey = Survey {
+        root: &dir,
+        root_path: root,
+        tree,
+        index: former,
+        defects: std::mem::take(&mut tally.defects),
+        only: None,
+    };
+    let mut findings = check::survey(&survey, ctx.stop)?;
+    let old = |mapping: u16| {
+        let mapping = plan.settings.mappings.get(usize::from(mapping));
+        std::path::PathBuf::from(mapping.map_or("", |m| m.old.as_str()))
+    };
+    findings.extend(
+        tally
+            .doubtful
+            .drain(..)
+            .map(|(path, m, n)| Finding::doubtful_path(path, &old(m), n)),
+    );
+    findings.extend(
+        tally
+            .binary
+            .drain(..)
+            .map(|(path, n)| Finding::binary_path(path, &old(0), n)),
+    );
+    let unread: BTreeMap<_, _> = tally
+        .skipped
+        .iter()
+        .filter(|s| s.failed)
+        .map(|s| (&s.path.0, &s.reason))
+        .collect();
+    findings.extend(
+        unread
+            .into_iter()
+            .map(|(path, why)| Finding::unreadable(path, why)),
+    );
+    check::survey::settle(&mut findings);
+    Ok(findings)
+}
+
+/// Runs `[check] command` in the home.
+fn smoke_test(home: &LockedHome, warnings: &mut Vec<String>) -> Result<Option<SmokeTest>> {
+    let config = match Config::load(home) {
+        Ok(config) => config,
+        Err(error) => {
+            warnings.push(format!(
+                "the settings of the home are not understood: {error}"
+            ));
+            return Ok(None);
+        }
+    };
+    let Some(command) = config
+        .check
+        .command
+        .as_ref()
+        .and_then(|c| c.of(home))
+        .map(str::to_owned)
+    else {
+        return Ok(None);
+    };
+    let exit = disk::run_in(home.root(), &command)?;
+    Ok(Some(SmokeTest { command, exit }))
+}

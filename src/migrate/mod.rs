@@ -1,0 +1,120 @@
+//! Off the sync drive: a damaged folder becomes a sound home, and the original stays untouched.
+//!
+//! [`plan()`] looks and refuses; [`apply`] copies, rewrites, verifies and adopts, in this order:
+//!
+//! 1. every entry is read once, changed as it streams, published complete, and read back ([`transfer`]);
+//! 2. the source is looked at again, and what changed meanwhile is copied again ([`settle`]);
+//! 3. databases are rewritten by SQL ([`database`]);
+//! 4. folders get their modes and times, and the filesystem is synced;
+//! 5. the index is made to agree with the disk, and everything that is wrong is listed;
+//! 6. the record says that it is finished ([`record`]).
+//!
+//! A kill before the last step leaves a home that the same command finishes. The source is opened for
+//! reading only, and access times are left alone.
+
+mod adopt;
+mod database;
+mod outcome;
+mod plan;
+mod preflight;
+mod record;
+mod rewriting;
+mod settle;
+mod stale;
+mod tally;
+mod transfer;
+mod verify;
+
+use std::time::Duration;
+
+pub use outcome::{Classes, Database, Mapped, Outcome, References, SessionCounts, SmokeTest};
+pub use plan::{Plan, Request, Settings, Skipped, Totals, plan};
+pub use record::{Class, Done, Record};
+pub use stale::add_stale_paths;
+pub use verify::{Difference, DifferenceKind, Verified, newest, verify};
+
+use crate::base::{Context, Error, Kind, Result};
+use crate::disk::{self, Dir, Tree};
+use crate::home::{self, Home, LockedHome, Trust};
+use crate::paths::Rewriter;
+use tally::Tally;
+use transfer::Transfer;
+
+/// Carries a plan out, or goes on with it where it was stopped. A migration that is finished already gives
+/// its outcome again.
+///
+/// # Errors
+/// When the home can not be written; what was copied stays, and the same command goes on.
+pub fn apply(mut plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> {
+    if let Some(finished) = plan
+        .unfinished
+        .as_ref()
+        .filter(|record| record.is_finished())
+    {
+        return finished.outcome()?.ok_or_else(|| {
+            Error::new(
+                Kind::Bug,
+                "the record of a finished migration has no outcome",
+            )
+        });
+    }
+    let root = plan.settings.dest.clone();
+    home::begin(&root, ctx)?;
+    let home = Home::open(&root, Trust::Named)?;
+    let home = home.lock(lock_wait, "migrate", ctx)?;
+    let resumed = plan.unfinished.is_some();
+    let mut record = match plan.unfinished.take() {
+        Some(record) => record,
+        None => Record::begin(&home.own(), &plan.settings, plan.totals, ctx)?,
+    };
+    let rewriter = plan::rewriter(&plan.settings, &plan.tree)?;
+    let done = copy(&plan, &home, &rewriter, &mut record, ctx)?;
+    let outcome = adopt::adopt(&plan, &home, &record, done, resumed, ctx)?;
+    record.finish(&outcome)?;
+    Ok(outcome)
+}
+
+/// The source as it was copied, and what became of it.
+struct Copied {
+    tally: Tally,
+    databases: Vec<Database>,
+    /// All entries of the source that were ever seen.
+    entries: u64,
+    /// The home.
+    tree: Tree,
+}
+
+fn copy(
+    plan: &Plan,
+    home: &LockedHome,
+    rewriter: &Rewriter,
+    record: &mut Record,
+    ctx: &Context,
+) -> Result<Copied> {
+    let root = home.root();
+    let dest = Dir::open(root).map_err(|e| Error::io("can not open the home", root, e))?;
+    ctx.progress.stage("Copying", plan.totals.total());
+    let mut tally =
+        Transfer::new(plan, home, &dest, rewriter, record, ctx)?.run(&plan.tree.folders)?;
+    ctx.progress
+        .stage("Looking at the source again", Default::default());
+    let swept = settle::sweep(plan, home, &dest, rewriter, record, &mut tally, ctx)?;
+    let transfer = Transfer::new(plan, home, &dest, rewriter, record, ctx)?;
+    settle::link_names(&transfer, &mut tally)?;
+    let databases = database::rewrite_all(&transfer, record, &mut tally)?;
+    settle::dress_folders(&transfer, &swept.folders, &mut tally)?;
+    tally.skipped.extend(plan.left.iter().cloned());
+    ctx.progress
+        .stage("Writing to the disk", Default::default());
+    transfer.sync_record()?;
+    disk::sync_filesystem(&dest).map_err(|e| transfer::write_error("the home", root, e))?;
+    let tree = settle::walk_home(&dest, ctx)?;
+    settle::all_there(&swept.folders, &tree, &tally)?;
+    ctx.progress.finish();
+    Ok(Copied {
+        tally,
+        databases,
+        entries: swept.entries + plan.left.len() as u64,
+        tree,
+    })
+}

@@ -1,0 +1,308 @@
+//! What must be true before the first byte is copied. Each refusal says why, and the way out.
+
+use std::path::Path;
+
+use super::plan::{OWN, Request, Settings};
+use super::record::Record;
+use crate::base::{Error, Result, human};
+use crate::disk::{self, FileKind, Space, Tree};
+use crate::state::{self, Liveness};
+
+/// Neither folder may lie in the other: the copy would copy itself, or write into the source.
+pub(super) fn apart(settings: &Settings) -> Result<()> {
+    let Settings { source, dest, .. } = settings;
+    let look = |e| Error::io("can not compare the places of source and home", dest, e);
+    if disk::is_inside(dest, source).map_err(look)? {
+        return Err(Error::failed("the home would lie inside the source:")
+            .at(dest)
+            .hint("choose a DEST outside of the sync folder"));
+    }
+    if disk::exists(dest) && disk::is_inside(source, dest).map_err(look)? {
+        return Err(
+            Error::failed("the source lies inside the folder that would become the home:")
+                .at(dest)
+                .hint("choose a DEST beside it"),
+        );
+    }
+    Ok(())
+}
+
+/// The destination must be new or empty, or hold this very migration, stopped or finished.
+pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
+    let dest = &settings.dest;
+    let Some(meta) = disk::stat(dest)? else {
+        return Ok(None);
+    };
+    if meta.kind != FileKind::Folder {
+        return Err(Error::failed(format!(
+            "there is {} where the home should be:",
+            meta.kind.described()
+        ))
+        .at(dest));
+    }
+    let names = disk::read_dir_names(dest)?;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let refuse = |what: &str| Error::failed(what.to_owned()).at(dest);
+    let Some(record) = Record::newest(&dest.join(OWN))? else {
+        return Err(
+            refuse("the folder is not empty, and holds no migration that was stopped:")
+                .hint("choose a DEST that does not exist yet"),
+        );
+    };
+    if record.settings() == settings {
+        return Ok(Some(record));
+    }
+    let (was, now) = (record.settings(), settings);
+    let differs = if was.source != now.source {
+        format!("its source is {}", human::path(&was.source))
+    } else if was.mappings != now.mappings {
+        let maps: Vec<String> = was
+            .mappings
+            .iter()
+            .map(|m| format!("{}={}", human::escape(&m.old), human::escape(&m.new)))
+            .collect();
+        format!("its references are {}", maps.join(", "))
+    } else {
+        "its options are others".to_owned()
+    };
+    Err(refuse(&format!(
+        "a migration with other settings was begun here ({differs}):"
+    ))
+    .hint("run it with the same settings to finish it, or choose another DEST"))
+}
+
+/// There must be room, in bytes and in files.
+pub(super) fn room(settings: &Settings, tree: &Tree, done: u64, force: bool) -> Result<()> {
+    let mut at = settings.dest.as_path();
+    while !disk::exists(at) {
+        at = at.parent().unwrap_or(Path::new("/"));
+    }
+    let dir = disk::Dir::open(at).map_err(|e| Error::io("can not open the folder", at, e))?;
+    let space = Space::of(&dir).map_err(|e| Error::io("can not ask for the room on", at, e))?;
+    let (bytes, files) = needed(tree, space.block);
+    let bytes = bytes.saturating_sub(done);
+    if force {
+        return Ok(());
+    }
+    let hint = "make room, or choose a DEST on another disk; --force goes on all the same";
+    if bytes > space.bytes {
+        return Err(Error::failed(format!(
+            "not enough room: {} needed, {} left on",
+            human::size(bytes),
+            human::size(space.bytes)
+        ))
+        .at(at)
+        .hint(hint));
+    }
+    match space.inodes {
+        Some(free) if files > free && done == 0 => Err(Error::failed(format!(
+            "not enough room: {} files needed, {} left on",
+            human::count(files),
+            human::count(free)
+        ))
+        .at(at)
+        .hint(hint)),
+        _ => Ok(()),
+    }
+}
+
+/// What a copy takes: each file in whole blocks, each hard-linked file once, holes not at all, and a fiftieth
+/// more for the record and for what grows meanwhile.
+fn needed(tree: &Tree, block: u64) -> (u64, u64) {
+    let mut linked = std::collections::HashSet::new();
+    let (mut bytes, mut files) = (0u64, 64u64);
+    for entry in tree.folders.iter().flat_map(|f| &f.entries) {
+        let meta = &entry.meta;
+        if meta.kind == FileKind::File && meta.nlink > 1 && !linked.insert(meta.identity()) {
+            continue;
+        }
+        files += 1;
+        bytes += match meta.kind {
+            FileKind::File if meta.is_sparse() => meta.blocks * 512,
+            FileKind::File => meta.size.next_multiple_of(block),
+            FileKind::Folder => block,
+            _ => 0,
+        };
+    }
+    (bytes + bytes / 50, files)
+}
+
+/// Nobody may be writing to the source, and no agent may be at work in it.
+pub(super) fn quiet(settings: &Settings, request: &Request) -> Result<()> {
+    if request.force {
+        return Ok(());
+    }
+    let open = disk::open_below(&settings.source);
+    if let Some(file) = open.seen.iter().find(|file| file.writing) {
+        let path = file
+            .path
+            .strip_prefix(&settings.source)
+            .unwrap_or(&file.path);
+        let more = open.seen.iter().filter(|file| file.writing).count() - 1;
+        let more = match more {
+            0 => String::new(),
+            n => format!(", and {} more", human::plural(n as u64, "file", "files")),
+        };
+        return Err(Error::failed(format!(
+            "{} (process {}) has a file of the source open for writing{more}:",
+            human::escape(&file.program),
+            file.pid
+        ))
+        .at(path)
+        .hint("end it and run the same command again; --force copies all the same, and reports what did not hold still"));
+    }
+    let roots: Vec<&Path> = std::iter::once(settings.source.as_path())
+        .chain(settings.mappings.iter().map(|m| Path::new(m.old.as_str())))
+        .collect();
+    for folder in &request.state {
+        for agent in state::agents(folder)? {
+            let at_work = agent.liveness == Liveness::Running
+                && !agent.is_prewarm()
+                && agent
+                    .cwd
+                    .as_deref()
+                    .is_some_and(|cwd| roots.iter().any(|root| cwd.starts_with(root)));
+            if let (true, Some(cwd)) = (at_work, &agent.cwd) {
+                return Err(Error::failed(format!(
+                    "an agent (process {}) is at work in the source:",
+                    agent.pid
+                ))
+                .at(cwd)
+                .hint(
+                    "end its session and run the same command again; --force copies all the same",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What does not stand in the way, but should be known.
+pub(super) fn warnings(settings: &Settings) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let running: std::collections::BTreeSet<&str> = disk::processes()
+        .iter()
+        .filter_map(|process| sync_client(&process.name))
+        .collect();
+    if !running.is_empty() {
+        let names: Vec<&str> = running.into_iter().collect();
+        warnings.push(format!(
+            "{} is running and may change the source meanwhile; what changes is copied again. Pausing it is safer",
+            names.join(", ")
+        ));
+    }
+    if let Some(client) = sync_root(&settings.dest) {
+        warnings.push(format!(
+            "the home would lie in a folder of {client}, which is what damaged the old one; choose a DEST outside of it"
+        ));
+    }
+    warnings
+}
+
+/// The sync client that a process name belongs to. Linux cuts names at 15 bytes.
+fn sync_client(process: &str) -> Option<&'static str> {
+    const CLIENTS: [(&str, &str); 17] = [
+        ("dropbox", "Dropbox"),
+        ("onedrive", "OneDrive"),
+        ("googledrivefs", "Google Drive"),
+        ("google drive", "Google Drive"),
+        ("syncthing", "Syncthing"),
+        ("nextcloud", "Nextcloud"),
+        ("owncloud", "ownCloud"),
+        ("seaf-daemon", "Seafile"),
+        ("rslsync", "Resilio Sync"),
+        ("megasync", "MEGA"),
+        ("pcloud", "pCloud"),
+        ("insync", "Insync"),
+        ("bird", "iCloud Drive"),
+        ("nutstore", "Nutstore"),
+        ("synology drive", "Synology Drive"),
+        ("cloud-drive-ui", "Synology Drive"),
+        ("baidunetdisk", "Baidu Netdisk"),
+    ];
+    let process = process.to_lowercase();
+    CLIENTS
+        .iter()
+        .find(|(name, _)| process == *name || (name.len() > 5 && process.starts_with(name)))
+        .map(|(_, client)| *client)
+}
+
+/// The sync client whose folder a path lies in: by the marks that clients leave in their root, and by the
+/// names that they give it.
+fn sync_root(path: &Path) -> Option<&'static str> {
+    const MARKS: [(&str, &str); 9] = [
+        (".dropbox", "Dropbox"),
+        (".dropbox.cache", "Dropbox"),
+        (".stfolder", "Syncthing"),
+        (".nextcloudsync.log", "Nextcloud"),
+        (".owncloudsync.log", "ownCloud"),
+        (".sync/ID", "Resilio Sync"),
+        (".SynologyWorkingDirectory", "Synology Drive"),
+        (".tmp.driveupload", "Google Drive"),
+        (".tmp.drivedownload", "Google Drive"),
+    ];
+    const NAMES: [(&str, &str); 14] = [
+        ("Dropbox", "Dropbox"),
+        ("OneDrive", "OneDrive"),
+        ("Google Drive", "Google Drive"),
+        ("GoogleDrive", "Google Drive"),
+        ("My Drive", "Google Drive"),
+        ("Mobile Documents", "iCloud Drive"),
+        ("CloudStorage", "a cloud provider"),
+        ("iCloudDrive", "iCloud Drive"),
+        ("Nextcloud", "Nextcloud"),
+        ("ownCloud", "ownCloud"),
+        ("Seafile", "Seafile"),
+        ("SynologyDrive", "Synology Drive"),
+        ("Nutstore Files", "Nutstore"),
+        ("我的坚果云", "Nutstore"),
+    ];
+    for folder in path.ancestors() {
+        if let Some((_, client)) = MARKS
+            .iter()
+            .find(|(mark, _)| disk::exists(&folder.join(mark)))
+        {
+            return Some(client);
+        }
+        let name = folder.file_name().map(|n| n.to_string_lossy());
+        let named = |(known, _): &&(&str, &str)| {
+            // `OneDrive - Company`, `Dropbox (Personal)`.
+            name.as_deref()
+                .and_then(|n| n.strip_prefix(known))
+                .is_some_and(|rest| {
+                    rest.is_empty() || rest.starts_with(" -") || rest.starts_with(" (")
+                })
+        };
+        if let Some((_, client)) = NAMES.iter().find(named) {
+            return Some(client);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sync_roots_are_known_by_name() {
+        let root = |p: &str| sync_root(Path::new(p));
+        assert_eq!(root("/nowhere/me/Dropbox/home"), Some("Dropbox"));
+        assert_eq!(root("/nowhere/me/OneDrive - Acme/h"), Some("OneDrive"));
+        assert_eq!(root("/nowhere/me/Dropbox (Personal)"), Some("Dropbox"));
+        assert_eq!(root("/nowhere/me/我的坚果云/h"), Some("Nutstore"));
+        assert_eq!(root("/nowhere/me/Dropboxes/h"), None);
+        assert_eq!(root("/nowhere/me/workbuddy_home"), None);
+    }
+
+    #[test]
+    fn sync_clients_are_known_by_their_process() {
+        assert_eq!(sync_client("dropbox"), Some("Dropbox"));
+        assert_eq!(sync_client("OneDrive"), Some("OneDrive"));
+        assert_eq!(sync_client("bird"), Some("iCloud Drive"));
+        assert_eq!(sync_client("birdwatch"), None);
+        assert_eq!(sync_client("bash"), None);
+    }
+}
