@@ -4,6 +4,7 @@
 //!
 //! | room | what it owns |
 //! | --- | --- |
+//! | [`cli`] | what a person types and reads: one file a verb |
 //! | [`migrate`] | off the sync drive: plan, transfer, settle, adopt, verify |
 //! | [`check`] | what is wrong with a home |
 //! | [`sessions`] | making and labelling sessions; the index made to agree with the disk; project views |
@@ -30,6 +31,7 @@
 pub mod base;
 pub mod browse;
 pub mod check;
+pub mod cli;
 pub mod disk;
 pub mod home;
 pub mod migrate;

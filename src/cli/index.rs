@@ -1,0 +1,100 @@
+//! `wbhome index`: the index agrees with the disk.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+
+use super::args::Global;
+use super::output::{Console, STRONG, styled};
+use super::place;
+use crate::base::{Context, Exit, Result, human};
+use crate::sessions::{Changes, reconcile};
+
+/// Make index.json agree with the disk, and say what changed
+///
+/// Labels are kept. A folder renamed by hand is recognised by its session.json. An entry whose session is
+/// found nowhere becomes `missing` and stays until you decide.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wbhome index              after sessions were added, renamed or removed by hand
+  wbhome index --rebuild    when index.json itself is damaged; the damaged one goes to the trash")]
+pub(super) struct IndexArgs {
+    /// Make it anew, with the labels of the old one if that can be read
+    #[arg(long)]
+    rebuild: bool,
+}
+
+pub(super) fn run(
+    args: IndexArgs,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    let home = place::open(global)?;
+    if global.dry_run {
+        let plan = reconcile::plan(&home, args.rebuild, ctx)?;
+        console.result("index-plan/1", &plan, |out| write(out, &plan.changes))?;
+        return Ok(Exit::Done);
+    }
+    let locked = place::lock(&home, "index", global, console, ctx)?;
+    let plan = reconcile::plan(&locked, args.rebuild, ctx)?;
+    let done = reconcile::apply(&locked, plan, ctx)?;
+    for stranger in &done.views.foreign {
+        console.warn(&format!(
+            "{} is none of the links that wbhome makes; it was left alone",
+            human::escape(stranger)
+        ));
+    }
+    for stranger in &done.strangers {
+        console.warn(&format!(
+            "{} can not be indexed: its name is not UTF-8, or longer than 200 bytes",
+            human::path(stranger)
+        ));
+    }
+    console.report("index/1", &done, |out| {
+        write(out, &done.changes);
+        if let Some(former) = &done.former_index {
+            let _ = writeln!(out, "The former index is kept: {former}");
+        }
+    })?;
+    Ok(Exit::Done)
+}
+
+fn write(out: &mut String, changes: &Changes) {
+    let mut row = |what: &str, ids: &[String]| {
+        for (i, id) in ids.iter().enumerate() {
+            let head = if i == 0 { what } else { "" };
+            let _ = writeln!(out, "  {head:<10} {}", human::escape(id));
+        }
+    };
+    let renamed: Vec<String> = changes
+        .renamed
+        .iter()
+        .map(|r| format!("{} → {}", r.from, r.to))
+        .collect();
+    row("missing", &changes.missing);
+    row("renamed", &renamed);
+    row("added", &changes.added);
+    row("returned", &changes.returned);
+    row("archived", &changes.archived);
+    row("completed", &changes.completed);
+    for problem in &changes.problems {
+        let _ = writeln!(
+            out,
+            "  {:<10} {}   {}",
+            "problem",
+            human::escape(&problem.id),
+            human::escape(&problem.why)
+        );
+    }
+    let entries = human::plural(changes.entries, "entry", "entries");
+    let _ = match changes.any() {
+        true => writeln!(
+            out,
+            "{}, {} unchanged.",
+            styled(STRONG, entries),
+            human::count(changes.unchanged)
+        ),
+        false => writeln!(out, "{entries}, all as on the disk."),
+    };
+}

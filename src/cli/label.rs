@@ -1,0 +1,133 @@
+//! `wbhome label`: tags, project, sync tag and title.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+
+use super::args::Global;
+use super::complete;
+use super::output::{Console, FAINT, STRONG, styled};
+use super::place;
+use crate::base::{Context, Exit, Result, human};
+use crate::home::resolve_in;
+use crate::sessions::label::{self, Labelled, Labels};
+
+/// Tag sessions, give them a project, a sync tag or a title
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wbhome label crawler --tag web --project alpha
+  wbhome label 20240603_task_crawler 20240604_周报 --sync-tag laptop
+  wbhome label @1 --title 'Prices, second try' --untag draft")]
+pub(super) struct LabelArgs {
+    /// Sessions: ids, unique parts of ids, or @1 for the most recent
+    #[arg(required = true, value_name = "SESSION", add = complete::sessions())]
+    sessions: Vec<String>,
+    /// Add a tag
+    #[arg(long, value_name = "T", add = complete::tags())]
+    tag: Vec<String>,
+    /// Take a tag away
+    #[arg(long, value_name = "T", add = complete::tags())]
+    untag: Vec<String>,
+    /// Set the project; projects/P links to it
+    #[arg(long, value_name = "P", conflicts_with = "no_project", add = complete::projects())]
+    project: Option<String>,
+    /// Take the project away
+    #[arg(long)]
+    no_project: bool,
+    /// Set the sync tag: it will travel
+    #[arg(long, value_name = "S", conflicts_with = "no_sync_tag")]
+    sync_tag: Option<String>,
+    /// Take the sync tag away
+    #[arg(long)]
+    no_sync_tag: bool,
+    /// Set the title; an empty one takes it away
+    #[arg(long, value_name = "T")]
+    title: Option<String>,
+}
+
+fn change(value: Option<String>, none: bool) -> Option<Option<String>> {
+    match none {
+        true => Some(None),
+        false => value.map(Some),
+    }
+}
+
+pub(super) fn run(
+    args: LabelArgs,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    let request = label::Request {
+        tag: args.tag,
+        untag: args.untag,
+        project: change(args.project, args.no_project),
+        sync_tag: change(args.sync_tag, args.no_sync_tag),
+        title: args.title,
+    };
+    let home = place::open(global)?;
+    let ids = args
+        .sessions
+        .iter()
+        .map(|query| resolve_in(&home, query))
+        .collect::<Result<Vec<_>>>()?;
+    if global.dry_run {
+        let plan = label::plan(&home, &ids, request)?;
+        console.result("label-plan/1", &plan, |out| write(out, &plan.sessions))?;
+        return Ok(Exit::Done);
+    }
+    let locked = place::lock(&home, "label", global, console, ctx)?;
+    let plan = label::plan(&locked, &ids, request)?;
+    let done = label::apply(&locked, plan, ctx)?;
+    for stranger in &done.views.foreign {
+        console.warn(&format!(
+            "{} is none of the links that wbhome makes; it was left alone",
+            human::escape(stranger)
+        ));
+    }
+    console.report("label/1", &done, |out| write(out, &done.sessions))?;
+    Ok(Exit::Done)
+}
+
+fn write(out: &mut String, sessions: &[Labelled]) {
+    for session in sessions {
+        let id = human::escape(&session.id);
+        if !session.changed() {
+            let _ = writeln!(out, "{id}   {}", styled(FAINT, "has these labels already"));
+            continue;
+        }
+        let _ = writeln!(
+            out,
+            "{}   {}",
+            styled(STRONG, id),
+            differences(&session.before, &session.after)
+        );
+    }
+}
+
+/// `+web −draft  project: alpha → beta`
+fn differences(before: &Labels, after: &Labels) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let added = after.tags.iter().filter(|tag| !before.tags.contains(tag));
+    let removed = before.tags.iter().filter(|tag| !after.tags.contains(tag));
+    parts.extend(added.map(|tag| format!("+{}", human::escape(tag))));
+    parts.extend(removed.map(|tag| format!("-{}", human::escape(tag))));
+    for (name, before, after) in [
+        ("project", &before.project, &after.project),
+        ("sync tag", &before.sync_tag, &after.sync_tag),
+        ("title", &before.title, &after.title),
+    ] {
+        if before == after {
+            continue;
+        }
+        let shown = |label: &Option<String>| match label {
+            Some(text) => human::escape(text).into_owned(),
+            None => "none".to_owned(),
+        };
+        parts.push(format!("{name}: {} → {}", shown(before), shown(after)));
+    }
+    match parts.is_empty() {
+        true => "indexed".to_owned(),
+        false => parts.join("  "),
+    }
+}

@@ -1,0 +1,274 @@
+//! `wbhome ls`: the sessions.
+
+use std::fmt::Write as _;
+
+use clap::{Args, ValueEnum};
+use unicode_width::UnicodeWidthStr;
+
+use super::args::Global;
+use super::complete;
+use super::output::{Console, FAINT, STRONG, stdout_is_terminal, styled, terminal_width};
+use super::place;
+use crate::base::{Context, Exit, Result, human, parse_when};
+use crate::browse::ls::{self, Filter, Outcome, Row};
+
+/// List sessions, the most recently active first
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wbhome ls                              all but removed ones
+  wbhome ls crawler --since 2w -l        by name, active within two weeks, with sizes
+  wbhome ls --project alpha --json | jq -r '.sessions[].id'")]
+pub(super) struct LsArgs {
+    /// Part of an id or title, or a glob for the whole of one
+    pattern: Option<String>,
+    /// active, archived, missing or removed
+    #[arg(long, value_name = "S", add = clap_complete::ArgValueCandidates::new(|| {
+        ["active", "archived", "missing", "removed"].map(clap_complete::CompletionCandidate::new).into()
+    }))]
+    status: Option<String>,
+    /// Of this agent
+    #[arg(long, value_name = "A", add = complete::agents())]
+    agent: Option<String>,
+    /// With this tag; with every one of several
+    #[arg(long, value_name = "T", add = complete::tags())]
+    tag: Vec<String>,
+    /// Of this project
+    #[arg(long, value_name = "P", add = complete::projects())]
+    project: Option<String>,
+    /// Active then or later: 2024-06-03, yesterday, 2w
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Active then or earlier
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// The order
+    #[arg(long, value_enum, default_value = "updated")]
+    sort: Sort,
+    /// The other way round
+    #[arg(long)]
+    reverse: bool,
+    /// Also turns, and size by kind
+    #[arg(short, long)]
+    long: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Sort {
+    Updated,
+    Created,
+    Size,
+    Id,
+}
+
+impl From<Sort> for ls::Sort {
+    fn from(sort: Sort) -> Self {
+        match sort {
+            Sort::Updated => ls::Sort::Updated,
+            Sort::Created => ls::Sort::Created,
+            Sort::Size => ls::Sort::Size,
+            Sort::Id => ls::Sort::Id,
+        }
+    }
+}
+
+pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
+    let now = ctx.clock.zoned();
+    let when = |text: &Option<String>| {
+        text.as_deref()
+            .map(|text| parse_when(text, &now))
+            .transpose()
+    };
+    let filter = Filter {
+        since: when(&args.since)?,
+        until: when(&args.until)?,
+        pattern: args.pattern,
+        status: args.status,
+        agent: args.agent,
+        tags: args.tag,
+        project: args.project,
+    };
+    let home = place::open(global)?;
+    let listed = ls::ls(&home, &filter, args.sort.into(), args.reverse)?;
+    console.result("ls/1", &listed, |out| write(out, &listed, args.long, ctx))?;
+    if listed.stale {
+        console
+            .hint("sessions have come or gone since they were counted: wbhome index looks again");
+    }
+    Ok(Exit::Done)
+}
+
+/// One column: its title, whether numbers stand in it, and a cell a row.
+struct Column {
+    title: &'static str,
+    right: bool,
+    cells: Vec<String>,
+}
+
+fn write(out: &mut String, listed: &Outcome, long: bool, ctx: &Context) {
+    if listed.sessions.is_empty() {
+        if listed.total == 0 {
+            out.push_str("No session yet. `wbhome new TASK` makes one.\n");
+        }
+        return;
+    }
+    let columns = columns(&listed.sessions, long, ctx);
+    let widths: Vec<usize> = columns
+        .iter()
+        .map(|c| {
+            c.cells
+                .iter()
+                .map(|cell| cell.width())
+                .max()
+                .unwrap_or(0)
+                .max(c.title.len())
+        })
+        .collect();
+    let limit = terminal_width();
+    let mut line = |cells: Vec<&str>, style| {
+        let mut text = String::new();
+        for ((cell, width), column) in cells.iter().zip(&widths).zip(&columns) {
+            let pad = " ".repeat(width.saturating_sub(cell.width()));
+            if !text.is_empty() {
+                text.push_str("  ");
+            }
+            match column.right {
+                true => text.extend([pad.as_str(), cell]),
+                false => text.extend([cell, pad.as_str()]),
+            }
+        }
+        // The id comes first and is never cut.
+        let text = fit(text.trim_end(), limit.map(|l| l.max(widths[0])));
+        let _ = match style {
+            Some(style) => writeln!(out, "{}", styled(style, text)),
+            None => writeln!(out, "{text}"),
+        };
+    };
+    if stdout_is_terminal() {
+        line(columns.iter().map(|c| c.title).collect(), Some(FAINT));
+    }
+    for i in 0..listed.sessions.len() {
+        line(columns.iter().map(|c| c.cells[i].as_str()).collect(), None);
+    }
+    if long && stdout_is_terminal() {
+        let bytes: u64 = listed
+            .sessions
+            .iter()
+            .filter_map(|row| row.holds)
+            .map(|h| h.bytes)
+            .sum();
+        let sessions = human::plural(listed.sessions.len() as u64, "session", "sessions");
+        let _ = writeln!(
+            out,
+            "{}",
+            styled(STRONG, format!("{sessions}, {}", human::size(bytes)))
+        );
+    }
+}
+
+fn columns(rows: &[Row], long: bool, ctx: &Context) -> Vec<Column> {
+    let column = |title, right, cell: &dyn Fn(&Row) -> String| Column {
+        title,
+        right,
+        cells: rows.iter().map(cell).collect(),
+    };
+    let text = |value: &Option<String>| {
+        value
+            .as_deref()
+            .map_or_else(|| "-".to_owned(), |v| human::escape(v).into_owned())
+    };
+    let now = ctx.clock.now();
+    let terminal = stdout_is_terminal();
+    let updated = |row: &Row| match row.updated.or(row.created) {
+        None => "-".to_owned(),
+        Some(then) if terminal => human::age(now, then),
+        Some(then) => then.to_string(),
+    };
+    let mut columns = vec![
+        column("SESSION", false, &|row| human::escape(&row.id).into_owned()),
+        column("STATUS", false, &|row| {
+            human::escape(&row.status).into_owned()
+        }),
+        column("ACTIVE", false, &updated),
+    ];
+    if long {
+        let size = |bytes: fn(&ls::Holds) -> u64| {
+            move |row: &Row| {
+                row.holds
+                    .as_ref()
+                    .map_or_else(|| "-".to_owned(), |h| human::size(bytes(h)))
+            }
+        };
+        columns.push(column("TURNS", true, &|row| {
+            row.holds
+                .map_or_else(|| "-".to_owned(), |h| human::count(h.turns))
+        }));
+        columns.push(column("CONTEXT", true, &size(|h| h.context.bytes)));
+        columns.push(column("MEMORY", true, &size(|h| h.memory.bytes)));
+        columns.push(column("ARTIFACTS", true, &size(|h| h.artifacts.bytes)));
+        columns.push(column("LOGS", true, &size(|h| h.logs.bytes)));
+        let archive = |row: &Row| {
+            let bytes = row
+                .archive
+                .as_ref()
+                .and_then(|a| a.get("bytes"))
+                .and_then(serde_json::Value::as_u64);
+            bytes.map_or_else(|| "-".to_owned(), human::size)
+        };
+        columns.push(column("ARCHIVE", true, &archive));
+    }
+    columns.push(column("AGENT", false, &|row| text(&row.agent)));
+    columns.push(column("PROJECT", false, &|row| text(&row.project)));
+    let tags = |row: &Row| {
+        let mut tags: Vec<String> = row
+            .tags
+            .iter()
+            .map(|t| human::escape(t).into_owned())
+            .collect();
+        tags.extend(
+            row.sync_tag
+                .iter()
+                .map(|t| format!("sync:{}", human::escape(t))),
+        );
+        tags.join(" ")
+    };
+    columns.push(column("TAGS", false, &tags));
+    columns.push(column("TITLE", false, &|row| {
+        row.title
+            .as_deref()
+            .map(|t| human::escape(t).into_owned())
+            .unwrap_or_default()
+    }));
+    columns
+}
+
+/// Cuts a line to a number of columns, with an ellipsis, between characters.
+fn fit(text: &str, limit: Option<usize>) -> String {
+    let Some(limit) = limit.filter(|limit| text.width() > *limit) else {
+        return text.to_owned();
+    };
+    let mut cut = String::new();
+    let mut width = 0;
+    for c in text.chars() {
+        let wide = unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
+        if width + wide + 1 > limit {
+            break;
+        }
+        width += wide;
+        cut.push(c);
+    }
+    cut.push('…');
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_columns_not_by_bytes() {
+        assert_eq!(fit("abc", None), "abc");
+        assert_eq!(fit("数据清洗", Some(8)), "数据清洗");
+        assert_eq!(fit("数据清洗", Some(7)), "数据清…");
+        assert_eq!(fit("数据清洗", Some(6)), "数据…");
+    }
+}

@@ -1,0 +1,112 @@
+//! `wbhome man`: the manual pages, made from the same words as `--help`.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, ValueHint};
+
+use super::args::{Cli, Global};
+use super::output::Console;
+use crate::base::{Error, Exit, Result, human};
+use crate::disk;
+
+/// Write the manual pages into a folder
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  wbhome man ~/.local/share/man/man1")]
+pub(super) struct ManArgs {
+    /// The folder; it is made when it is not there
+    #[arg(value_hint = ValueHint::DirPath)]
+    dir: PathBuf,
+}
+
+const SECTIONS: &str = r#".SH "EXIT STATUS"
+.TP
+.B 0
+Done; also: nothing to do.
+.TP
+.B 1
+Failed, for a reason that a person can act on.
+.TP
+.B 2
+The command line makes no sense.
+.TP
+.B 3
+Done in part: something could not be read, copied or sent; each is named.
+.TP
+.B 4
+Looked, and found problems.
+.TP
+.B 10, 11, 12
+No home here; locked by somebody else; written by a newer version.
+.TP
+.B 101
+A bug in wbhome.
+.TP
+.B 130
+Interrupted.
+.SH ENVIRONMENT
+.TP
+.B WBHOME
+The home, when \-\-home is not given.
+.TP
+.B HOME
+Where workbuddy_home is looked for, and what ~ means in references.
+.TP
+.B NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS
+Colour and width of what is printed.
+.SH FILES
+.TP
+.I index.json
+Identity, labels and status of every session. May be edited by hand.
+.TP
+.I wbhome.toml
+The settings of the home, each with a comment.
+.TP
+.I .wbhome/
+The tool's own: lock, journal, trash, the records of migrations.
+"#;
+
+pub(super) fn run(args: ManArgs, global: &Global, console: &Console) -> Result<Exit> {
+    let pages = pages()?;
+    if !global.dry_run {
+        disk::create_folder(&args.dir)?;
+    }
+    for (name, page) in &pages {
+        let path = args.dir.join(name);
+        if !global.dry_run {
+            disk::overwrite(&path, page)?;
+        }
+        console.note(&human::path(&path));
+    }
+    Ok(Exit::Done)
+}
+
+/// Every page with its file name.
+fn pages() -> Result<Vec<(String, Vec<u8>)>> {
+    let mut command = Cli::command();
+    command.build();
+    let mut pages = Vec::new();
+    page("wbhome", &command, &mut pages)?;
+    Ok(pages)
+}
+
+fn page(name: &str, command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>) -> Result<()> {
+    // The pages say nothing of the day they were made on, so that the same program makes the same pages.
+    let titled = command
+        .clone()
+        .name(name.to_owned())
+        .display_name(name.to_owned());
+    let man = clap_mangen::Man::new(titled)
+        .title(name.to_uppercase())
+        .date("")
+        .manual("wbhome");
+    let mut text = Vec::new();
+    man.render(&mut text)
+        .map_err(|e| Error::failed("can not write a manual page").because(e))?;
+    text.extend_from_slice(SECTIONS.as_bytes());
+    pages.push((format!("{name}.1"), text));
+    for verb in command.get_subcommands().filter(|c| !c.is_hide_set()) {
+        page(&format!("{name}-{}", verb.get_name()), verb, pages)?;
+    }
+    Ok(())
+}

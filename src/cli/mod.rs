@@ -1,0 +1,99 @@
+//! What a person types and reads. A verb's file reads like its help text: arguments, call, print.
+//!
+//! This is the only room that reads the environment, and the only one that prints.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    reason = "the environment and printing belong to this room"
+)]
+
+mod args;
+mod check;
+mod complete;
+mod errors;
+mod findings;
+mod index;
+mod init;
+mod label;
+mod ls;
+mod man;
+mod migrate;
+mod new;
+mod output;
+mod path;
+mod place;
+mod progress;
+mod signals;
+
+use clap::{CommandFactory, Parser};
+
+pub use args::Cli;
+
+use crate::base::{Clock, Context, Exit, FixedClock, Stop, SystemClock};
+use args::Verb;
+use output::Console;
+
+/// Runs the program: reads the command line, does what it says, prints what came of it.
+pub fn run() -> Exit {
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    arm_failpoint();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return errors::usage(&error),
+    };
+    let console = Console::new(&cli.global);
+    let stop = Stop::new();
+    if let Err(error) = signals::listen(&stop) {
+        console.warn(&format!("signals can not be caught: {error}"));
+    }
+    let clock = clock();
+    let progress = progress::Bar::new(&cli.global);
+    let ctx = Context {
+        clock: clock.as_ref(),
+        progress: &progress,
+        stop: &stop,
+    };
+    let done = dispatch(cli, &console, &ctx);
+    // A bar that a failure left on the screen would stand above the message.
+    crate::base::Progress::finish(&progress);
+    match done {
+        Ok(exit) => exit,
+        Err(error) => errors::report(&console, &error),
+    }
+}
+
+fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<Exit> {
+    let global = &cli.global;
+    match cli.verb {
+        Verb::Init(args) => init::run(args, global, console, ctx),
+        Verb::New(args) => new::run(args, global, console, ctx),
+        Verb::Ls(args) => ls::run(args, global, console, ctx),
+        Verb::Path(args) => path::run(args, global, console),
+        Verb::Label(args) => label::run(args, global, console, ctx),
+        Verb::Index(args) => index::run(args, global, console, ctx),
+        Verb::Check(args) => check::run(args, global, console, ctx),
+        Verb::Migrate(args) => migrate::run(args, global, console, ctx),
+        Verb::Completions(args) => complete::run(args, console),
+        Verb::Man(args) => man::run(args, global, console),
+    }
+}
+
+/// The clock, which a test may stop by `WBHOME_NOW`.
+fn clock() -> Box<dyn Clock> {
+    match std::env::var("WBHOME_NOW")
+        .ok()
+        .and_then(|now| now.parse().ok())
+    {
+        Some(now) => Box::new(FixedClock::new(now)),
+        None => Box::new(SystemClock),
+    }
+}
+
+/// A test names in `WBHOME_FAILPOINT` where the program shall die.
+fn arm_failpoint() {
+    #[cfg(feature = "failpoints")]
+    if let Ok(name) = std::env::var("WBHOME_FAILPOINT") {
+        crate::base::failpoint::arm(name);
+    }
+}
