@@ -24,6 +24,16 @@ const WORTH_CLONING: u64 = 1 << 20;
 pub struct Buffers {
     input: Vec<u8>,
     output: Vec<u8>,
+    /// What is read back.
+    back: Vec<u8>,
+    /// The content of the last small copy, where it is still held, and its digest.
+    held: Option<(Held, Digest)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Held {
+    Input(usize),
+    Output,
 }
 
 impl Buffers {
@@ -32,6 +42,19 @@ impl Buffers {
         Buffers {
             input: vec![0; BLOCK + 1],
             output: Vec::with_capacity(BLOCK + BLOCK / 4),
+            back: vec![0; BLOCK],
+            held: None,
+        }
+    }
+
+    /// The digest of the first `length` bytes that were read back. Equal bytes have the digest that is known
+    /// already, and comparing is faster than hashing.
+    fn digest_of_back(&self, length: usize) -> Digest {
+        let back = &self.back[..length];
+        match self.held {
+            Some((Held::Input(n), digest)) if self.input[..n] == *back => digest,
+            Some((Held::Output, digest)) if self.output == back => digest,
+            _ => blake3::hash(back),
         }
     }
 }
@@ -52,7 +75,7 @@ pub trait Transform {
     fn zeros(&mut self, length: u64, output: &mut Vec<u8>);
     /// The input ends: appends what was held back.
     fn finish(&mut self, output: &mut Vec<u8>);
-    /// Takes the whole input at once; `start` was called.
+    /// Takes the whole input at once; `start` was called. An identity need not fill the output.
     fn whole(&mut self, input: &[u8], output: &mut Vec<u8>) {
         self.push(input, output);
         self.finish(output);
@@ -74,6 +97,7 @@ impl Transform for Identity {
     }
     fn zeros(&mut self, _: u64, _: &mut Vec<u8>) {}
     fn finish(&mut self, _: &mut Vec<u8>) {}
+    fn whole(&mut self, _: &[u8], _: &mut Vec<u8>) {}
     fn is_identity(&self) -> bool {
         true
     }
@@ -111,7 +135,7 @@ pub fn copy_file<'d>(
     buffers: &mut Buffers,
     stop: &Stop,
 ) -> Result<(NewFile<'d>, Copied), CopyError> {
-    let new = NewFile::create(dest).map_err(CopyError::Write)?;
+    let new = NewFile::create_as(dest, seen.mode).map_err(CopyError::Write)?;
     let (size, digest) = pass(source, seen, Some(new.file()), transform, buffers, stop)?;
     let source = rustix::fs::fstat(source)
         .map_err(|e| CopyError::Read(e.into()))?
@@ -145,6 +169,7 @@ fn pass(
     buffers: &mut Buffers,
     stop: &Stop,
 ) -> Result<(u64, Digest), CopyError> {
+    buffers.held = None;
     if seen.size <= BLOCK as u64 && !seen.is_sparse() {
         return copy_small(source, seen, file, transform, buffers);
     }
@@ -168,7 +193,12 @@ fn copy_small(
     transform: &mut dyn Transform,
     buffers: &mut Buffers,
 ) -> Result<(u64, Digest), CopyError> {
-    let Buffers { input, output } = buffers;
+    let Buffers {
+        input,
+        output,
+        held,
+        ..
+    } = buffers;
     let wanted = seen.size as usize;
     let mut length = 0;
     // One byte more than is wanted tells the end of the file in the same call.
@@ -183,17 +213,17 @@ fn copy_small(
     let input = &input[..length.min(wanted)];
     output.clear();
     transform.start(&input[..input.len().min(HEAD)]);
-    let content = if transform.is_identity() {
-        transform.whole(input, output);
-        input
-    } else {
-        transform.whole(input, output);
-        output.as_slice()
+    transform.whole(input, output);
+    let (content, where_held) = match transform.is_identity() {
+        true => (input, Held::Input(input.len())),
+        false => (output.as_slice(), Held::Output),
     };
     if let Some(file) = file {
         file.write_all_at(content, 0).map_err(CopyError::Write)?;
     }
-    Ok((content.len() as u64, blake3::hash(content)))
+    let digest = blake3::hash(content);
+    *held = Some((where_held, digest));
+    Ok((content.len() as u64, digest))
 }
 
 /// How much of a file decides what it is.
@@ -214,7 +244,7 @@ struct Copying<'a> {
 
 impl Copying<'_> {
     fn run(&mut self, seen: &Meta, buffers: &mut Buffers) -> Result<(), CopyError> {
-        let Buffers { input, output } = buffers;
+        let Buffers { input, output, .. } = buffers;
         let mut head = vec![0; HEAD.min(usize::try_from(seen.size).unwrap_or(HEAD))];
         let length = read_full(self.source, &mut head, 0).map_err(CopyError::Read)?;
         self.transform.start(&head[..length]);
@@ -398,19 +428,29 @@ pub fn check_file(
     look: &mut dyn FnMut(Option<&[u8]>, u64),
 ) -> Result<Checked, CopyError> {
     let file = dir.open_file(name).map_err(CopyError::Read)?;
-    let meta: Meta = rustix::fs::fstat(&file)
+    check_open(&file, buffers, stop, look)
+}
+
+/// Like [`check_file`], for a file that is open: a copy is compared before it gets its name.
+pub fn check_open(
+    file: &File,
+    buffers: &mut Buffers,
+    stop: &Stop,
+    look: &mut dyn FnMut(Option<&[u8]>, u64),
+) -> Result<Checked, CopyError> {
+    let meta: Meta = rustix::fs::fstat(file)
         .map_err(|e| CopyError::Read(e.into()))?
         .into();
-    let input = &mut buffers.input;
     if meta.size <= BLOCK as u64 && !meta.is_sparse() {
         let length =
-            read_full(&file, &mut input[..meta.size as usize], 0).map_err(CopyError::Read)?;
-        look(Some(&input[..length]), length as u64);
-        let digest = blake3::hash(&input[..length]);
+            read_full(file, &mut buffers.back[..meta.size as usize], 0).map_err(CopyError::Read)?;
+        look(Some(&buffers.back[..length]), length as u64);
+        let digest = buffers.digest_of_back(length);
         return Ok(Checked { digest, meta });
     }
+    let input = &mut buffers.back;
     let mut hasher = blake3::Hasher::new();
-    for extent in Extents::of(&file, &meta) {
+    for extent in Extents::of(file, &meta) {
         match extent.map_err(CopyError::Read)? {
             Extent::Hole { length } => {
                 look(None, length);
@@ -421,7 +461,7 @@ pub fn check_file(
                     stop.check().map_err(|_| CopyError::Stopped)?;
                     let wanted = BLOCK.min(usize::try_from(end - at).unwrap_or(BLOCK));
                     let length =
-                        read_full(&file, &mut input[..wanted], at).map_err(CopyError::Read)?;
+                        read_full(file, &mut input[..wanted], at).map_err(CopyError::Read)?;
                     if length == 0 {
                         break;
                     }

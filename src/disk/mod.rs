@@ -30,7 +30,8 @@ mod xattrs;
 pub use append::Lines;
 pub use atomic::{Written, replace, write_new};
 pub use copy::{
-    Buffers, Checked, Copied, CopyError, Identity, Transform, check_file, copy_file, digest_of_copy,
+    Buffers, Checked, Copied, CopyError, Identity, Transform, check_file, check_open, copy_file,
+    digest_of_copy,
 };
 pub use dir::Dir;
 pub use files::{
@@ -43,7 +44,7 @@ pub use meta::{FileKind, Meta, Stamp};
 pub use new_file::{NewFile, TEMPORARY_PREFIX};
 pub use open_files::{OpenFile, OpenFiles, open_below};
 pub use place::{is_inside, same_file};
-pub use process::{Process, device_name, is_root, process, processes, run_in};
+pub use process::{Process, device_name, is_root, own_ids, process, processes, run_in};
 pub use space::{Space, drop_cache, sync_filesystem};
 pub use terminal::terminal_columns;
 pub use walk::{Entry, Folder, Tree, walk};

@@ -23,20 +23,33 @@ pub struct NewFile<'d> {
     dir: &'d Dir,
     file: File,
     temporary: Option<OsString>,
+    /// The permission bits that it was made with.
+    mode: u32,
 }
 
 impl<'d> NewFile<'d> {
     /// Begins a file in `dir`, readable by its owner alone.
     pub fn create(dir: &'d Dir) -> io::Result<NewFile<'d>> {
+        NewFile::create_as(dir, 0o600)
+    }
+
+    /// Begins a file that shall have the permission bits `mode`. A nameless one is made with them, where the
+    /// mask of the process lets it: nobody can reach it before it is published, and a call is saved.
+    pub(super) fn create_as(dir: &'d Dir, mode: u32) -> io::Result<NewFile<'d>> {
         #[cfg(target_os = "linux")]
         {
             let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
-            match fs::openat(dir, c".", flags, Mode::RUSR | Mode::WUSR) {
+            let mode = match mode & (0o7000 | super::process::umask()) {
+                0 => mode,
+                _ => 0o600,
+            };
+            match fs::openat(dir, c".", flags, Mode::from_raw_mode(mode as _)) {
                 Ok(fd) => {
                     return Ok(NewFile {
                         dir,
                         file: File::from(fd),
                         temporary: None,
+                        mode,
                     });
                 }
                 // Filesystems that have no such thing answer in one of these ways.
@@ -59,6 +72,7 @@ impl<'d> NewFile<'d> {
                         dir,
                         file: File::from(fd),
                         temporary: Some(name),
+                        mode: 0o600,
                     });
                 }
                 Err(Errno::EXIST) => {}
@@ -82,8 +96,21 @@ impl<'d> NewFile<'d> {
                 Some(Gid::from_raw(gid)),
             )?;
         }
-        fs::fchmod(&self.file, Mode::from_raw_mode(mode as _))?;
+        if owner.is_some() || mode != self.mode {
+            fs::fchmod(&self.file, Mode::from_raw_mode(mode as _))?;
+        }
         Ok(fs::futimens(&self.file, &timestamps(mtime))?)
+    }
+
+    /// Like [`NewFile::dress`], when the file turned out not to have the mode that it was made with.
+    pub fn dress_again(
+        &mut self,
+        owner: Option<(u32, u32)>,
+        mode: u32,
+        mtime: Stamp,
+    ) -> io::Result<()> {
+        self.mode = u32::MAX;
+        self.dress(owner, mode, mtime)
     }
 
     /// Writes the content and what describes it to the disk.

@@ -122,3 +122,23 @@ pub fn run_in(folder: &Path, command: &str) -> Result<Option<i32>> {
         .map_err(fail)?;
     Ok(status.code())
 }
+
+/// The mask that takes permission bits from what this process makes; all of them where the system does not
+/// tell without changing it.
+pub(super) fn umask() -> u32 {
+    static MASK: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *MASK.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+        mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+            .unwrap_or(0o777)
+    })
+}
+
+/// The user and group that what this process makes belongs to.
+pub fn own_ids() -> (u32, u32) {
+    (
+        rustix::process::geteuid().as_raw(),
+        rustix::process::getegid().as_raw(),
+    )
+}

@@ -10,8 +10,8 @@ use super::record::Record;
 use super::tally::Tally;
 use crate::base::{Context, Error, Kind, Result, human};
 use crate::check::{self, Finding, Survey};
-use crate::disk::{self, Dir, Tree};
-use crate::home::{Config, Index, LockedHome, Status};
+use crate::disk::{self, Dir, FileKind, Tree};
+use crate::home::{Config, Counts, Index, LockedHome, SessionId, Status};
 use crate::sessions::reconcile;
 
 /// How long the original should be kept.
@@ -166,7 +166,7 @@ fn adopt_index(
             (None, true)
         }
     };
-    let reconciling = reconcile::plan(home, rebuild, ctx)?;
+    let reconciling = reconcile::plan_knowing(home, counts_of(tree), rebuild, ctx)?;
     let reconciled = reconcile::apply(home, reconciling, ctx)?;
     let after = Index::read(home)?;
     let counts = SessionCounts {
@@ -183,6 +183,32 @@ fn adopt_index(
             .count() as u64,
     };
     Ok((counts, former))
+}
+
+/// What each session holds, as the walk of the home has seen it.
+fn counts_of(tree: &Tree) -> BTreeMap<SessionId, Counts> {
+    let mut counts: BTreeMap<SessionId, Counts> = BTreeMap::new();
+    for folder in &tree.folders {
+        let mut parts = folder.rel.iter();
+        let (Some(first), Some(session)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let Some(id) = SessionId::of_folder(session).filter(|_| first == "sessions") else {
+            continue;
+        };
+        let within = parts.as_path();
+        let counts = counts.entry(id).or_default();
+        for entry in folder
+            .entries
+            .iter()
+            .filter(|e| e.meta.kind == FileKind::File)
+        {
+            counts.add(&within.join(&entry.name), &entry.meta);
+        }
+    }
+    // One that holds no file was last active when it was made: that is for the scan to see.
+    counts.retain(|_, counts| counts.total().files > 0);
+    counts
 }
 
 /// What is wrong is judged by the index of the source: in the home's own, what it lacked has been added.

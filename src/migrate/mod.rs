@@ -14,6 +14,7 @@
 
 mod adopt;
 mod database;
+mod entry;
 mod outcome;
 mod plan;
 mod preflight;
@@ -99,6 +100,9 @@ fn copy(
     ctx.progress
         .stage("Looking at the source again", Default::default());
     let swept = settle::sweep(plan, home, &dest, rewriter, record, &mut tally, ctx)?;
+    if !tally.databases.is_empty() {
+        record.reread()?;
+    }
     let transfer = Transfer::new(plan, home, &dest, rewriter, record, ctx)?;
     settle::link_names(&transfer, &mut tally)?;
     let databases = database::rewrite_all(&transfer, record, &mut tally)?;

@@ -136,9 +136,13 @@ pub(super) fn write_line(
         spelling.as_str()
     );
     let mut count = 0u64;
+    // A table may hold millions: the formatting machinery of the standard library would be felt.
+    let mut digits = itoa::Buffer::new();
     for offset in offsets {
-        let comma = if count == 0 { "" } else { "," };
-        let _ = write!(lines, "{comma}{offset}");
+        if count > 0 {
+            lines.push(b',');
+        }
+        lines.extend_from_slice(digits.format(offset).as_bytes());
         count += 1;
     }
     let _ = writeln!(lines, "],\"count\":{count}}}");

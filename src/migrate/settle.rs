@@ -1,14 +1,16 @@
 //! After the pass: further names of files, what changed meanwhile, databases, and the folders' own modes
 //! and times, deepest first.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::plan::{self, OWN, Plan, Skipped, by_path};
+use rayon::prelude::*;
+
+use super::plan::{self, OWN, Plan, Skipped};
 use super::record::Record;
 use super::tally::Tally;
-use super::transfer::{Transfer, write_error};
+use super::transfer::{Transfer, by_depth, write_error};
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, Entry, FileKind, Folder, Meta, Tree, Xattrs};
 use crate::home::LockedHome;
@@ -60,9 +62,12 @@ fn open_parent<'p>(root: &Dir, path: &'p Path) -> std::io::Result<(Dir, &'p OsSt
 pub(super) struct Swept {
     /// Every folder that was seen, in its last state, sorted by path.
     pub folders: Vec<Folder>,
-    /// Every entry that was seen.
+    /// How many entries were seen, those included that went away.
     pub entries: u64,
 }
+
+/// Folders by path, as they were seen last.
+type Known = BTreeMap<PathBuf, Folder>;
 
 /// Looks at the source again and copies what changed, until it holds still or [`SWEEPS`] are over.
 pub(super) fn sweep(
@@ -74,17 +79,11 @@ pub(super) fn sweep(
     tally: &mut Tally,
     ctx: &Context,
 ) -> Result<Swept> {
-    let mut known = by_path(&plan.tree);
-    let mut folders: BTreeMap<PathBuf, Folder> = plan
-        .tree
-        .folders
-        .iter()
-        .map(|f| (f.rel.clone(), f.clone()))
-        .collect();
+    let folders = plan.tree.folders.iter();
+    let mut known: Known = folders.map(|f| (f.rel.clone(), f.clone())).collect();
+    let mut entries: usize = known.values().map(|f| f.entries.len()).sum();
     for round in 0..=SWEEPS {
-        for (path, meta) in std::mem::take(&mut tally.later_states) {
-            known.insert(path, meta);
-        }
+        note_later_states(&mut known, tally);
         let now = plan::walk_source(&plan.source, &plan.settings, ctx)?;
         let changed = changed(&known, &now);
         if changed.is_empty() {
@@ -95,129 +94,137 @@ pub(super) fn sweep(
             break;
         }
         record.reread()?;
-        for path in changed
-            .iter()
-            .flat_map(|f| f.entries.iter().map(|e| f.rel.join(&e.name)))
-        {
-            if let Some(done) = record.file(&path) {
-                tally.forget(&path, done);
-            }
-            tally.skipped.retain(|s| *s.path != *path);
-            tally.further_names.retain(|(p, _)| *p != path);
+        for (path, _) in paths_of(&changed) {
+            forget(&path, &known, record, tally);
+            entries += usize::from(find(&known, &path).is_none());
         }
-        forget_links(&known, &changed, tally);
         let again = Transfer::new(plan, home, dest, rewriter, record, ctx)?.run(&changed)?;
         tally.merge(again);
-        for folder in now.folders {
-            for entry in &folder.entries {
-                known.insert(folder.rel.join(&entry.name), entry.meta);
-            }
-            folders.insert(folder.rel.clone(), folder);
-        }
+        known.extend(now.folders.into_iter().map(|f| (f.rel.clone(), f)));
     }
-    record.reread()?;
-    let unlisted = folders
+    let unlisted = known
         .values()
-        .flat_map(|f| f.unreadable.iter().filter(|(p, _)| *p != f.rel))
-        .count();
+        .flat_map(|f| f.unreadable.iter().filter(|(p, _)| *p != f.rel));
     Ok(Swept {
-        entries: (known.len() + unlisted) as u64,
-        folders: folders.into_values().collect(),
+        entries: (entries + unlisted.count()) as u64,
+        folders: known.into_values().collect(),
     })
 }
 
-/// A link that is made again was counted before.
-fn forget_links(known: &BTreeMap<PathBuf, Meta>, changed: &[Folder], tally: &mut Tally) {
-    for folder in changed {
-        for entry in &folder.entries {
-            let before = known.get(&folder.rel.join(&entry.name));
-            if before.is_some_and(|m| m.kind == FileKind::Symlink) {
-                // Which of the two it was does not matter for the sum; links rarely change.
-                match tally.links_kept {
-                    0 => tally.links_rewritten = tally.links_rewritten.saturating_sub(1),
-                    n => tally.links_kept = n - 1,
-                }
-            }
+/// Files that changed while they were read were copied in a later state than the plan saw. One that never held
+/// still was copied in no state at all, and is copied again.
+fn note_later_states(known: &mut Known, tally: &mut Tally) {
+    for (path, meta) in std::mem::take(&mut tally.later_states) {
+        let (parent, name) = split(&path);
+        if tally.restless.contains(&path) {
+            continue;
+        }
+        if let Some(folder) = known.get_mut(parent)
+            && let Some(entry) = folder.entries.iter_mut().find(|e| e.name == name)
+        {
+            entry.meta = meta;
+        }
+    }
+}
+
+fn split(path: &Path) -> (&Path, &OsStr) {
+    (
+        path.parent().unwrap_or(Path::new("")),
+        path.file_name().unwrap_or_default(),
+    )
+}
+
+fn find<'k>(known: &'k Known, path: &Path) -> Option<&'k Meta> {
+    let (parent, name) = split(path);
+    let entries = &known.get(parent)?.entries;
+    let at = entries
+        .binary_search_by(|e| e.name.as_os_str().cmp(name))
+        .ok()?;
+    Some(&entries[at].meta)
+}
+
+fn paths_of(folders: &[Folder]) -> impl Iterator<Item = (PathBuf, &Entry)> {
+    folders
+        .iter()
+        .flat_map(|f| f.entries.iter().map(|e| (f.rel.join(&e.name), e)))
+}
+
+/// Takes back what was counted for an entry that is about to be copied again.
+fn forget(path: &Path, known: &Known, record: &Record, tally: &mut Tally) {
+    if let Some(done) = record.file(path) {
+        tally.forget(path, done);
+    }
+    tally.skipped.retain(|s| *s.path != *path);
+    tally.further_names.retain(|(p, _)| p != path);
+    if find(known, path).is_some_and(|m| m.kind == FileKind::Symlink) {
+        // Which of the two it was does not matter for the sum; links rarely change.
+        match tally.links_kept {
+            0 => tally.links_rewritten = tally.links_rewritten.saturating_sub(1),
+            n => tally.links_kept = n - 1,
         }
     }
 }
 
 /// The folders of `now` with only those entries that are new or in another state than `known`.
-fn changed(known: &BTreeMap<PathBuf, Meta>, now: &Tree) -> Vec<Folder> {
-    let is_known = |path: &Path, meta: &Meta| match known.get(path) {
-        None => false,
-        Some(before) if meta.kind == FileKind::Folder => before.kind == FileKind::Folder,
-        Some(before) => before.same_state(meta),
-    };
-    now.folders
-        .iter()
-        .filter_map(|folder| {
-            let entries: Vec<Entry> = folder
-                .entries
-                .iter()
-                .filter(|e| !is_known(&folder.rel.join(&e.name), &e.meta))
-                .cloned()
-                .collect();
-            (!entries.is_empty()).then(|| Folder {
+fn changed(known: &Known, now: &Tree) -> Vec<Folder> {
+    let mut changed = Vec::new();
+    for folder in &now.folders {
+        let before = known.get(&folder.rel).map_or(&[][..], |f| &f.entries);
+        let is_known = |entry: &Entry| {
+            let at = before.binary_search_by(|e| e.name.cmp(&entry.name));
+            at.is_ok_and(|at| match entry.meta.kind {
+                FileKind::Folder => before[at].meta.kind == FileKind::Folder,
+                _ => before[at].meta.same_state(&entry.meta),
+            })
+        };
+        let entries: Vec<Entry> = folder
+            .entries
+            .iter()
+            .filter(|e| !is_known(e))
+            .cloned()
+            .collect();
+        if !entries.is_empty() {
+            changed.push(Folder {
                 rel: folder.rel.clone(),
                 meta: folder.meta,
                 entries,
                 unreadable: Vec::new(),
-            })
-        })
-        .collect()
+            });
+        }
+    }
+    changed
 }
 
 /// What came up in the last look is beyond what was copied; what changed in it is named as it is.
-fn report_restless(changed: &[Folder], known: &BTreeMap<PathBuf, Meta>, tally: &mut Tally) {
-    for folder in changed {
-        for entry in &folder.entries {
-            let path = folder.rel.join(&entry.name);
-            if !known.contains_key(&path) {
-                tally.warnings.push(format!(
-                    "{}: appeared in the source after everything was copied",
-                    human::path(&path)
-                ));
-            } else if !tally.restless.contains(&path) {
-                tally.restless.push(path);
-            }
+fn report_restless(changed: &[Folder], known: &Known, tally: &mut Tally) {
+    for (path, _) in paths_of(changed) {
+        if find(known, &path).is_none() {
+            tally.warnings.push(format!(
+                "{}: appeared in the source after everything was copied",
+                human::path(&path)
+            ));
+        } else if !tally.restless.contains(&path) {
+            tally.restless.push(path);
         }
     }
 }
 
-/// Gives every folder the mode, owner, attributes and times of its source, deepest first: making something
-/// in a folder changes its time, and a folder without write permission could not be filled.
+/// Gives every folder the mode, owner, attributes and times of its source, deepest first: a folder without
+/// write permission could not be filled any more.
 pub(super) fn dress_folders(
     transfer: &Transfer,
     folders: &[Folder],
     tally: &mut Tally,
 ) -> Result<()> {
-    let source = &transfer.plan.source;
-    for folder in folders.iter().rev() {
+    for level in by_depth(folders).into_iter().rev() {
+        let warnings: Vec<Option<String>> = level
+            .par_iter()
+            .map(|folder| dress_folder(transfer, folder))
+            .collect::<Result<_>>()?;
+        tally.warnings.extend(warnings.into_iter().flatten());
+    }
+    for folder in folders {
         let is_root = folder.rel.as_os_str().is_empty();
-        let fail = |e| write_error("the folder", &transfer.path(&folder.rel), e);
-        let dest = match transfer.dest.open_beneath(&folder.rel) {
-            Ok(dest) => dest,
-            Err(error) => return Err(fail(error)),
-        };
-        if let Ok(attributes) = source.open_beneath(&folder.rel).and_then(Xattrs::of)
-            && let Err((name, error)) = attributes.apply(&dest)
-        {
-            tally.warnings.push(format!(
-                "{}: the attribute {} could not be kept: {}",
-                human::path(&folder.rel),
-                human::escape(&name),
-                human::io(&error)
-            ));
-        }
-        if transfer.keeps_owner {
-            dest.set_owner(folder.meta.uid, folder.meta.gid)
-                .map_err(fail)?;
-        }
-        // The home itself is its owner's alone, whatever the sync drive had made of it.
-        dest.set_mode(if is_root { 0o700 } else { folder.meta.mode })
-            .map_err(fail)?;
-        dest.set_time(folder.meta.mtime).map_err(fail)?;
         let unlisted = folder
             .unreadable
             .iter()
@@ -233,24 +240,64 @@ pub(super) fn dress_folders(
     Ok(())
 }
 
+/// Returns a warning when an attribute could not be kept.
+fn dress_folder(transfer: &Transfer, folder: &Folder) -> Result<Option<String>> {
+    let is_root = folder.rel.as_os_str().is_empty();
+    let fail = |e| write_error("the folder", &transfer.path(&folder.rel), e);
+    let dest = transfer.dest.open_beneath(&folder.rel).map_err(fail)?;
+    let mut warning = None;
+    if let Ok(attributes) = transfer
+        .plan
+        .source
+        .open_beneath(&folder.rel)
+        .and_then(Xattrs::of)
+        && let Err((name, error)) = attributes.apply(&dest)
+    {
+        warning = Some(format!(
+            "{}: the attribute {} could not be kept: {}",
+            human::path(&folder.rel),
+            human::escape(&name),
+            human::io(&error)
+        ));
+    }
+    if let Some((uid, gid)) = transfer
+        .owner_of(&folder.meta)
+        .filter(|ids| *ids != transfer.ids)
+    {
+        dest.set_owner(uid, gid).map_err(fail)?;
+    }
+    // The home itself is its owner's alone, whatever the sync drive had made of it.
+    dest.set_mode(if is_root { 0o700 } else { folder.meta.mode })
+        .map_err(fail)?;
+    dest.set_time(folder.meta.mtime).map_err(fail)?;
+    Ok(warning)
+}
+
 /// Compares names and kinds of the home with the source: each entry must be there, or be among those that
 /// were skipped.
 pub(super) fn all_there(folders: &[Folder], home: &Tree, tally: &Tally) -> Result<()> {
-    let there: HashMap<PathBuf, FileKind> = home
-        .entries()
-        .map(|(path, entry)| (path, entry.meta.kind))
-        .collect();
+    let here: BTreeMap<&Path, &Folder> =
+        home.folders.iter().map(|f| (f.rel.as_path(), f)).collect();
     let skipped: BTreeSet<&Path> = tally.skipped.iter().map(|s| &*s.path).collect();
-    let entries = folders
-        .iter()
-        .flat_map(|f| f.entries.iter().map(|e| (f.rel.join(&e.name), e)));
-    for (path, entry) in entries {
-        if there.get(&path) != Some(&entry.meta.kind) && !skipped.contains(path.as_path()) {
-            return Err(
-                Error::failed("was copied, and is not in the home any more:")
-                    .at(&path)
-                    .hint("something changes the new home: end it and run the same command again"),
-            );
+    for folder in folders {
+        let here = here
+            .get(folder.rel.as_path())
+            .map_or(&[][..], |f| &f.entries);
+        for entry in &folder.entries {
+            let at = here.binary_search_by(|e| e.name.cmp(&entry.name));
+            if at.is_ok_and(|at| here[at].meta.kind == entry.meta.kind) {
+                continue;
+            }
+            let path = folder.rel.join(&entry.name);
+            if !skipped.contains(path.as_path()) {
+                return Err(
+                    Error::failed("was copied, and is not in the home any more:")
+                        .at(&path)
+                        .hint(
+                            "something changes the new home: end it and run the same command again",
+                        ),
+                );
+            }
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
+use aho_corasick::{AhoCorasick, Input, MatchKind, packed};
 use memchr::memmem;
 
 use super::mapping::MappingError;
@@ -51,6 +51,8 @@ impl Hint {
 enum Finder {
     None,
     One(Box<memmem::Finder<'static>>),
+    /// Vector code that looks at several bytes of each anchor: an automaton with a prefilter stops at every `s`.
+    Few(Box<packed::Searcher>),
     Many(AhoCorasick),
 }
 
@@ -100,12 +102,15 @@ impl Anchors {
         let finder = match strings.as_slice() {
             [] => Finder::None,
             [one] => Finder::One(Box::new(memmem::Finder::new(one).into_owned())),
-            many => Finder::Many(
-                AhoCorasick::builder()
-                    .match_kind(MatchKind::LeftmostFirst)
-                    .build(many)
-                    .map_err(|e| MappingError::Search(e.to_string()))?,
-            ),
+            many => match packed::Searcher::new(many) {
+                Some(searcher) => Finder::Few(Box::new(searcher)),
+                None => Finder::Many(
+                    AhoCorasick::builder()
+                        .match_kind(MatchKind::LeftmostFirst)
+                        .build(many)
+                        .map_err(|e| MappingError::Search(e.to_string()))?,
+                ),
+            },
         };
         Ok(Anchors { finder, hints })
     }
@@ -115,6 +120,11 @@ impl Anchors {
         let (at, which) = match &self.finder {
             Finder::None => return None,
             Finder::One(finder) => (from + finder.find(text.get(from..)?)?, 0),
+            Finder::Few(finder) => {
+                (from <= text.len()).then_some(())?;
+                let found = finder.find_in(text, (from..text.len()).into())?;
+                (found.start(), found.pattern().as_usize())
+            }
             Finder::Many(finder) => {
                 (from <= text.len()).then_some(())?;
                 let found = finder.find(Input::new(text).range(from..))?;

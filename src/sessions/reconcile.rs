@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::agree::{self, Changes};
-use super::{Scan, Seen, scan};
+use super::{Scan, scan};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Result};
 use crate::home::journal::{self, Step};
 use crate::home::views::{self, Views};
-use crate::home::{Home, Index, IndexFile, LockedHome, SessionId, trash};
+use crate::home::{Counts, Home, Index, IndexFile, LockedHome, SessionId, trash};
 
 /// What would be changed. The run looks at the index again, and changes it by the same rule.
 #[derive(Debug, Serialize)]
@@ -46,13 +46,13 @@ pub fn plan(home: &Home, rebuild: bool, context: &Context) -> Result<Plan> {
     plan_knowing(home, BTreeMap::new(), rebuild, context)
 }
 
-/// Like [`plan`], for a caller who has looked at the sessions already: those are not looked at again.
+/// Like [`plan`], for a caller who has counted what some sessions hold: those are not counted again.
 ///
 /// # Errors
 /// As [`plan`].
 pub fn plan_knowing(
     home: &Home,
-    known: BTreeMap<SessionId, Seen>,
+    known: BTreeMap<SessionId, Counts>,
     rebuild: bool,
     context: &Context,
 ) -> Result<Plan> {

@@ -95,14 +95,8 @@ fn what_the_caller_knows_is_not_looked_at_again() {
         turns: 77,
         ..Default::default()
     };
-    let seen = Seen {
-        id: id.clone(),
-        record: None,
-        torn: None,
-        counts,
-    };
     let home = place.locked("migrate");
-    let known = [(id, seen)].into();
+    let known = [(id, counts)].into();
     let plan = plan_knowing(&home, known, false, &place.context()).unwrap();
     apply(&home, plan, &place.context()).unwrap();
     assert_eq!(Cache::read(&home).unwrap().sessions["a"].turns, 77);

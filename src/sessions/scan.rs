@@ -48,15 +48,15 @@ pub struct Scan {
     pub strangers: Vec<WirePath>,
 }
 
-/// Lists `sessions/` and `archive/` and counts what the sessions hold, on all cores. What is `known` already is
-/// not looked at again. The records are read of those sessions that `wants_record` names.
+/// Lists `sessions/` and `archive/` and counts what the sessions hold, on all cores. Those whose counts are
+/// `known` already are not counted again. The records are read of those sessions that `wants_record` names.
 ///
 /// # Errors
 /// When a folder can not be listed, when there is no `sessions/` (a disk that is not mounted looks so), and
 /// interruption.
 pub fn scan(
     home: &Home,
-    mut known: BTreeMap<SessionId, Seen>,
+    mut known: BTreeMap<SessionId, Counts>,
     wants_record: &(dyn Fn(&SessionId) -> bool + Sync),
     context: &Context,
 ) -> Result<Scan> {
@@ -70,15 +70,13 @@ pub fn scan(
         stamp: SessionsStamp::now(home)?,
         ..Scan::default()
     };
-    let mut unknown = Vec::new();
+    let mut present = Vec::new();
     for (name, kind) in disk::read_dir_names(&path)? {
         match (SessionId::of_folder(&name), kind) {
-            (Some(id), FileKind::Folder) => match known.remove(&id) {
-                Some(seen) => {
-                    scan.sessions.insert(id, seen);
-                }
-                None => unknown.push(id),
-            },
+            (Some(id), FileKind::Folder) => {
+                let counts = known.remove(&id);
+                present.push((id, counts));
+            }
             (Some(id), _) => scan.blocked.push(id),
             (None, FileKind::Folder) if !name.as_encoded_bytes().starts_with(b".") => {
                 scan.strangers.push(Path::new(&name).to_path_buf().into());
@@ -89,16 +87,16 @@ pub fn scan(
     }
     scan.archives = archives(home)?;
     let sessions = Dir::open(&path).map_err(|e| Error::io("can not open the folder", &path, e))?;
-    let items = unknown.len() as u64;
+    let items = present.len() as u64;
     context
         .progress
         .stage("sessions", Total { items, bytes: 0 });
-    let looked_at: Vec<Seen> = unknown
+    let looked_at: Vec<Seen> = present
         .into_par_iter()
-        .map(|id| {
+        .map(|(id, counts)| {
             context.stop.check()?;
             let wanted = wants_record(&id);
-            let seen = look_at(&sessions, id, wanted);
+            let seen = look_at(&sessions, id, counts, wanted);
             context.progress.advance(1, 0);
             Ok(seen)
         })
@@ -109,8 +107,8 @@ pub fn scan(
     Ok(scan)
 }
 
-fn look_at(sessions: &Dir, id: SessionId, wants_record: bool) -> Seen {
-    let counts = measure(sessions, id.as_str().as_ref());
+fn look_at(sessions: &Dir, id: SessionId, known: Option<Counts>, wants_record: bool) -> Seen {
+    let counts = known.unwrap_or_else(|| measure(sessions, id.as_str().as_ref()));
     let (record, torn) = match wants_record.then(|| read_record(sessions, &id)) {
         None | Some(Ok(None)) => (None, None),
         Some(Ok(Some(record))) => (Some(record), None),
