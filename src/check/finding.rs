@@ -66,8 +66,8 @@ impl Finding {
     /// Text that looks like a reference to `old` and may be prose.
     pub fn doubtful_path(path: impl Into<PathBuf>, old: &Path, count: u64) -> Self {
         let detail = format!(
-            "{} directly followed by a letter of another script: prose or another path",
-            times(count, &human::path(old))
+            "{}, with a letter of another script right behind it, left alone",
+            references(count, &human::path(old))
         );
         Finding::new(FindingKind::DoubtfulPath, path, detail).count(count)
     }
@@ -75,7 +75,7 @@ impl Finding {
     /// References to `old` in a binary file.
     pub fn binary_path(path: impl Into<PathBuf>, old: &Path, count: u64) -> Self {
         let detail = format!(
-            "{}, in a binary file, left as they are",
+            "{} in binary data, left alone",
             references(count, &human::path(old))
         );
         Finding::new(FindingKind::BinaryPath, path, detail).count(count)
@@ -155,13 +155,6 @@ fn references(count: u64, to: &str) -> String {
         "{} to {to}",
         human::plural(count, "reference", "references")
     )
-}
-
-fn times(count: u64, what: &str) -> String {
-    match count {
-        1 => what.to_owned(),
-        n => format!("{what}, {} times,", human::count(n)),
-    }
 }
 
 #[cfg(test)]

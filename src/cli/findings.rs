@@ -24,6 +24,12 @@ pub(super) fn write(out: &mut String, findings: &[Finding], all: bool) {
         .unwrap_or(0);
     for (kind, of_kind) in kinds {
         let count = human::count(of_kind.len() as u64);
+        if !all && of_kind.len() > 1 && counts_references(kind) {
+            let [line, first] = summary(kind, &of_kind);
+            let _ = writeln!(out, "  {:width$} {count:>5}   {line}", kind.as_str());
+            let _ = writeln!(out, "  {}   {first}", " ".repeat(width + 6));
+            continue;
+        }
         let shown = match all || of_kind.len() <= SHOWN + 1 {
             true => of_kind.len(),
             false => SHOWN,
@@ -48,6 +54,36 @@ pub(super) fn write(out: &mut String, findings: &[Finding], all: bool) {
             let _ = writeln!(out, "  {}   {}", " ".repeat(width + 6), styled(FAINT, more));
         }
     }
+}
+
+/// Findings of these kinds tell a number of references each, and little else.
+fn counts_references(kind: FindingKind) -> bool {
+    matches!(
+        kind,
+        FindingKind::StalePath | FindingKind::DoubtfulPath | FindingKind::BinaryPath
+    )
+}
+
+/// `243 references in 81 files, in binary data, left alone` and the first of them.
+fn summary(kind: FindingKind, findings: &[&Finding]) -> [String; 2] {
+    let references: u64 = findings.iter().filter_map(|finding| finding.count).sum();
+    let what = match kind {
+        FindingKind::DoubtfulPath => {
+            "with a letter of another script right behind them: prose or another path, left alone"
+        }
+        FindingKind::BinaryPath => "in binary data, left alone",
+        _ => "to the place that the home was moved from",
+    };
+    let summary = format!(
+        "{} in {}, {what}",
+        human::plural(references, "reference", "references"),
+        human::plural(findings.len() as u64, "file", "files"),
+    );
+    let first = findings
+        .first()
+        .map(|f| human::path(&f.path))
+        .unwrap_or_default();
+    [summary, styled(FAINT, format!("the first: {first}"))]
 }
 
 fn sentence(finding: &Finding) -> String {

@@ -92,6 +92,9 @@ pub(super) fn run(
     if !plan.warnings.is_empty() && !global.yes && !console.ask("Go on?", true) {
         return Err(Error::failed("nothing was done").hint("--yes goes on without asking"));
     }
+    if plan.is_finished() {
+        console.note("This migration was finished before, and nothing was done now. What follows is what came of it then;\n`wbhome migrate verify` compares both sides again.\n");
+    }
     let outcome = migrate::apply(plan, global.lock_wait, ctx)?;
     for warning in &outcome.warnings {
         console.warn(&human::escape(warning));

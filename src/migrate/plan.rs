@@ -72,6 +72,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether this very migration was finished before.
+    pub fn is_finished(&self) -> bool {
+        self.unfinished.as_ref().is_some_and(Record::is_finished)
+    }
+
     /// Whether a migration was stopped here, and goes on.
     pub fn resumes(&self) -> bool {
         self.unfinished

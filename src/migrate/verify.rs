@@ -18,6 +18,11 @@ use crate::disk::{self, Buffers, CopyError, Dir, Entry, FileKind, Tree};
 use crate::home::Home;
 use crate::paths::Rewriter;
 
+/// Whether a path is one where people and agents work; the others are what the program itself keeps.
+fn is_content(path: &Path) -> bool {
+    path.starts_with("sessions") || path.starts_with("agents") || path.starts_with("archive")
+}
+
 /// The index is kept in agreement with the disk, and so is not what was migrated.
 const INDEX: &str = "index.json";
 
@@ -35,7 +40,7 @@ pub struct Verified {
     pub equal: u64,
     /// The others, by path.
     pub differences: Vec<Difference>,
-    /// Files of the home that the source never had.
+    /// Files and links in `sessions/`, `agents/` and `archive/` of the home that the source never had.
     pub new_in_home: u64,
 }
 
@@ -208,7 +213,7 @@ impl Comparison<'_> {
         let new_in_home = self
             .here
             .iter()
-            .filter(|(p, m)| m.kind != FileKind::Folder && !known(p))
+            .filter(|(p, m)| m.kind != FileKind::Folder && is_content(p) && !known(p))
             .count();
         let missing = differences
             .iter()
