@@ -138,12 +138,15 @@ impl<'r> Scan<'r> {
                 .as_ref()
                 .is_some_and(|plain| rest.starts_with(plain))
         });
+        let floor = index(self.floor, base);
         let core = match plainly {
+            Some(core) if core >= floor && is_certain(one, text, core) => {
+                return Some(certain(pattern, one, core));
+            }
             Some(core) => core,
             None => walk_back(&one.units, units, text, end)?,
         };
         let mut best = compiled.decide(pattern, text, core, self.binary)?;
-        let floor = index(self.floor, base);
         // Each round begins further left; more than a few are not worth a thought.
         for _ in 0..8 {
             match compiled.earlier(&best, text, self.binary) {
@@ -263,6 +266,39 @@ impl<'r> Scan<'r> {
         if let Some(fields) = &mut self.fields {
             fields.reset();
         }
+    }
+}
+
+/// Whether a pattern that stands plainly at `core` needs no further thought, as most do: it goes on with `/`, an
+/// ordinary character that can not belong to a path or an escape stands before it, and no other pattern competes.
+fn is_certain(pattern: &Pattern, text: &[u8], core: usize) -> bool {
+    let Some(plain) = &pattern.plain else {
+        return false;
+    };
+    let before = core.checked_sub(1).map(|at| text[at]);
+    let escaped = core.checked_sub(2).is_some_and(|at| text[at] == b'\\');
+    pattern.form == Form::Posix
+        && pattern.longer.is_empty()
+        && pattern.earlier.is_empty()
+        && text.get(core + plain.len()) == Some(&b'/')
+        && !escaped
+        && matches!(
+            before,
+            Some(b'"' | b'\'' | b'`' | b' ' | b'\n' | b'\t' | b',' | b'=' | b'[' | b'<')
+        )
+}
+
+fn certain(index: usize, pattern: &Pattern, core: usize) -> Decision {
+    let plain = pattern.plain.as_ref().map_or(0, Vec::len);
+    Decision {
+        pattern: index,
+        found: Match {
+            start: core,
+            core,
+            end: core + plain,
+            style: pattern.plain_style,
+        },
+        verdict: Verdict::Reference,
     }
 }
 

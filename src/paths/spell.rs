@@ -321,7 +321,7 @@ fn lead(text: &[u8], core: usize, end: usize, style: &mut Style) -> Option<usize
         }
     };
     style.lead = own;
-    (own <= run).then_some(core - own)
+    (own <= run).then(|| core - own)
 }
 
 fn drive_start(text: &[u8], core: usize, style: &Style) -> usize {
