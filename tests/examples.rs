@@ -1,6 +1,13 @@
 //! What stands in `examples/`, and what the documents say of it, is true: README's first command works on the example
 //! home and reports exactly the damage that `examples/README.md` lists.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests lay out their own folders and say what went wrong"
+)]
+
 mod support;
 
 use std::collections::BTreeSet;
