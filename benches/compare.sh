@@ -1,0 +1,492 @@
+#!/usr/bin/env bash
+# Races wbhome against the tools that people would use without it, and writes benches/RESULTS.md.
+#
+#   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory start (default: all)
+#   benches/compare.sh render     RESULTS.md again from benches/results.tsv, nothing measured
+#
+# Each job replaces its own rows in benches/results.tsv and leaves the others. A trial (fewer than 400 sessions, 5 runs
+# or 5 GB of log) proves nothing: its results stay in the bench folder. docs/performance.md says how to read them.
+#
+# Environment:
+#   RUNS=5                timed runs a side, after one that warms up and is checked
+#   SESSIONS=420          of the generated home: 121 files and 0.7 MB each
+#   LOG_MIB=5120          the log of `memory`
+#   PLACES="disk shm"     where: WBHOME_BENCH_DIR, SHM_DIR, or both
+#   WBHOME_BENCH_DIR      a folder on the disk to race on   [target/bench]
+#   SHM_DIR=/dev/shm      a folder on tmpfs
+#   TRANSCRIPT=FILE       a real transcript to repeat in the home [../shared/samples/claude-code-session.jsonl if there]
+#   SETTLE=400            seconds to wait after an earlier race deleted its files on the disk (see `settle`)
+#   KEEP=1                leave what was made, to look at
+#   CARGO_TARGET_DIR      where cargo builds                [target]
+#
+# Needs: bash 5, cargo, rsync, GNU time (/usr/bin/time), perl, and git.
+#
+# Backticks in single quotes are Markdown, and `$1` in them belongs to the shell that is started:
+# shellcheck disable=SC2016
+set -euo pipefail
+export LC_ALL=C.UTF-8
+unset WBHOME CDPATH
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+readonly ALL_JOBS="migrate migrate-floor memory start"
+readonly RUNS=${RUNS:-5} SESSIONS=${SESSIONS:-420} LOG_MIB=${LOG_MIB:-5120}
+readonly PLACES=${PLACES:-disk shm} SHM_DIR=${SHM_DIR:-/dev/shm} SETTLE=${SETTLE:-400} KEEP=${KEEP:-}
+TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+BENCH_DIR=$(realpath -m "${WBHOME_BENCH_DIR:-$TARGET/bench}")
+readonly TARGET BENCH_DIR
+readonly TRANSCRIPT=${TRANSCRIPT-../shared/samples/claude-code-session.jsonl}
+readonly WBHOME_BIN=$TARGET/release/wbhome SCALE_HOME=$TARGET/release/examples/scale_home
+# What the files of the generated home call its place. Nothing in it means anything to sed.
+readonly OLD="/Users/me/Cloud Drive/workbuddy_home"
+readonly STAMP=$BENCH_DIR/.deleted
+
+say() { printf '%s\n' "$*" >&2; }
+die() { say "compare.sh: $*"; exit 1; }
+
+# ── places ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# A place is a new folder on one filesystem, with an input of its own. All that is deleted, is deleted by `leave`.
+
+PLACE='' FS='' MOUNT='' SRC='' INPUT=''
+FOLDERS=()
+
+enter() { # disk | shm; fails when there is no room there
+  local parent
+  case $1 in
+    disk) parent=$BENCH_DIR ;;
+    shm) parent=$SHM_DIR ;;
+    *) die "PLACES: $1 is neither disk nor shm" ;;
+  esac
+  [[ $1 = disk ]] && mkdir -p "$parent"
+  [[ -d $parent && -w $parent ]] || { say "$parent: no such folder to write in, nothing measured there"; return 1; }
+  FS=$(findmnt -no FSTYPE -T "$parent" | tail -n 1)
+  # Both sides of a race, and half as much again for what is not content. A disk keeps the races of all jobs.
+  local copies=$((2 * RUNS + 3))
+  [[ $1 = shm ]] || copies=$((copies * ${#at_places[@]}))
+  has_room "$parent" $((SESSIONS * copies * 900 * 3 / 2)) $((SESSIONS * 121 * copies)) ||
+    { say "$parent: nothing measured there"; return 1; }
+  if [[ $1 = disk ]]; then settle; fi
+  PLACE=$(mktemp -d "$parent/wbhome-race.XXXXXX")
+  FOLDERS+=("$PLACE")
+  SRC=$PLACE/source INPUT=''
+  MOUNT=$FS
+  if [[ $FS = ext4 ]]; then
+    local device
+    device=$(basename "$(realpath "$(findmnt -no SOURCE -T "$parent" | tail -n 1)")")
+    # Only a filesystem with a journal has a folder here.
+    if ! compgen -G "/proc/fs/jbd2/$device-*" >/dev/null; then MOUNT+=' without a journal'; fi
+  fi
+  say "── $MOUNT: $PLACE"
+}
+
+# On ext4 without a journal, whoever makes files passes one by one over inodes deleted in the last minutes (RECENTCY_MIN
+# and RECENTCY_DIRTY in fs/ext4/ialloc.c, 360 s together): `cp -a` takes ten times as long.
+settle() {
+  local then=0 left
+  [[ -f $STAMP ]] && then=$(<"$STAMP")
+  left=$((then + SETTLE - EPOCHSECONDS))
+  ((left > 0)) || return 0
+  say "an earlier race deleted its files here a moment ago: waiting $left s (SETTLE=0 does not)"
+  sleep "$left"
+}
+
+has_room() { # FOLDER KIB FILES
+  local kib files free
+  read -r kib files < <(df -k --output=avail,iavail "$1" | tail -n 1)
+  if [[ $(findmnt -no FSTYPE -T "$1" | tail -n 1) = tmpfs ]]; then
+    free=$(awk '/^MemAvailable:/ { print int($2 * 0.8) }' /proc/meminfo)
+    kib=$((free < kib ? free : kib))
+  fi
+  # A filesystem may not count its files.
+  [[ $files = 0 || $files = - ]] && files=$3
+  ((kib >= $2 && files >= $3)) && return 0
+  say "$1: $((kib / 1024)) MiB and $files files free, $(($2 / 1024)) MiB and $3 files needed"
+  return 1
+}
+
+# shellcheck disable=SC2317 # called by the trap
+leave() {
+  local folder
+  for folder in "${FOLDERS[@]}"; do
+    if [[ -n $KEEP ]]; then
+      say "kept: $folder"
+      continue
+    fi
+    rm -rf -- "$folder"
+    if [[ $folder = "$BENCH_DIR"/* ]]; then printf '%s\n' "$EPOCHSECONDS" >"$STAMP"; fi
+  done
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+
+# After a job. Memory must be given back; on a disk nothing is deleted while there is more to measure.
+done_with() { # FOLDER
+  [[ $FS = tmpfs && -z $KEEP ]] || return 0
+  rm -rf -- "$1"
+}
+
+# ── inputs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+need_input() { # sets SRC's content, once a place
+  [[ -z $INPUT ]] || return 0
+  say "writing a home of $SESSIONS sessions"
+  "$SCALE_HOME" "$SRC" --sessions "$SESSIONS" --old-path "$OLD" >&2
+  # The first session again, each of its turns holding the whole context before it: the same names, so it takes its place.
+  "$SCALE_HOME" "$PLACE/snapshots" --sessions 1 --snapshots --old-path "$OLD" >&2
+  local first second
+  first=$(basename "$PLACE"/snapshots/sessions/*)
+  mv "$SRC/sessions/$first" "$PLACE/replaced"
+  mv "$PLACE/snapshots/sessions/$first" "$SRC/sessions/"
+  INPUT='one session with a whole-context snapshot a turn'
+  if [[ -f $TRANSCRIPT ]]; then
+    second=$(find "$SRC/sessions" -mindepth 1 -maxdepth 1 -type d ! -name "$first" | sort | head -n 1)
+    local n
+    for ((n = 0; n < 40; n++)); do cat "$TRANSCRIPT"; done >"$second/context/transcript.jsonl"
+    INPUT+=", a real transcript 40 times"
+  fi
+  local files bytes
+  files=$(find "$SRC" -type f | wc -l)
+  bytes=$(find "$SRC" -type f -printf '%s\n' | awk '{ sum += $1 } END { printf "%.0f", sum / 1e6 }')
+  INPUT="$SESSIONS sessions, $files files, $bytes MB, $INPUT"
+  sync -f "$SRC"
+  say "input: $INPUT"
+}
+
+# ── running ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+MS='' KIB=''
+
+# Runs a command: its milliseconds into MS, the peak memory of its largest process into KIB.
+run() {
+  local log=$PLACE/log begin end
+  begin=$EPOCHREALTIME
+  /usr/bin/time -q -f %M -o "$PLACE/peak" -- "$@" >"$log" 2>&1 || {
+    tail -n 20 "$log" >&2
+    die "failed: $*"
+  }
+  end=$EPOCHREALTIME
+  MS=$(awk -v us=$((${end/./} - ${begin/./})) 'BEGIN { printf "%.1f", us / 1000 }')
+  KIB=$(tail -n 1 "$PLACE/peak")
+}
+
+# The sides of the races: FROM, TO, and what OLD becomes. What runs inside is the shell's $1 $2 $3 $4.
+readonly MIGRATE='"$0" migrate "$1" "$2" --map "$3=$4" --no-state --yes --no-progress --quiet && sync -f "$2"'
+readonly RSYNC_SED='rsync -a "$1/" "$2/" && grep -rlZF -- "$3" "$2" | xargs -0 sed -i "s#$3#$4#g" && sync -f "$2"'
+readonly CP='cp -a "$1" "$2" && sync -f "$2"'
+ours() { run bash -o pipefail -c "$MIGRATE" "$WBHOME_BIN" "$SRC" "$1" "$OLD" "$2"; }
+rsync_sed() { run bash -o pipefail -c "$RSYNC_SED" peer "$SRC" "$1" "$OLD" "$2"; }
+cp_a() { run bash -c "$CP" peer "$SRC" "$1"; }
+
+median() { # NUMBER…
+  printf '%s\n' "$@" | sort -n |
+    awk '{ v[NR] = $1 } END { printf "%.1f", NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+}
+largest() { printf '%s\n' "$@" | sort -n | tail -n 1; }
+joined() { local IFS=,; printf '%s' "$*"; }
+mib() { awk -v kib="$1" 'BEGIN { printf "%.1f", kib / 1024 }'; }
+
+# Ours and a peer in turn. Each run writes into a folder of its own; the first of each side warms up and is checked.
+race() { # JOB TITLE AIM PEER-FUNCTION PEER-NAME CHECK-FUNCTION
+  local job=$1 title=$2 aim=$3 peer=$4 peer_name=$5 check=$6
+  need_input
+  local work=$PLACE/$job n
+  local our_ms=() our_kib=() peer_ms=() peer_kib=()
+  mkdir "$work"
+  load_now
+  ours "$work/ours-0" "$work/ours-0"
+  "$peer" "$work/peer-0" "$work/ours-0"
+  "$check" "$SRC" "$work/ours-0" "$work/peer-0" || die "$job: the two sides did not do the same job"
+  for ((n = 1; n <= RUNS; n++)); do
+    sync -f "$work"
+    ours "$work/ours-$n" "$work/ours-$n"
+    our_ms+=("$MS") our_kib+=("$KIB")
+    sync -f "$work"
+    "$peer" "$work/peer-$n" "$work/peer-$n"
+    peer_ms+=("$MS") peer_kib+=("$KIB")
+    say "$job $n/$RUNS on $FS: ours ${our_ms[-1]} ms, $peer_name ${peer_ms[-1]} ms"
+  done
+  record job "$job" fs "$FS" title "$title" peer "$peer_name" kind ratio aim "$aim" \
+    ours "$(median "${our_ms[@]}")" theirs "$(median "${peer_ms[@]}")" \
+    our_runs "$(joined "${our_ms[@]}")" their_runs "$(joined "${peer_ms[@]}")" \
+    our_mib "$(mib "$(largest "${our_kib[@]}")")" their_mib "$(mib "$(largest "${peer_kib[@]}")")" \
+    input "$INPUT" command "$job"
+  done_with "$work"
+}
+
+# ── checks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# Both hold each entry of the source, as what it is there; the peer nothing more, ours nothing but what makes it a home.
+same_entries() { # SRC OURS PEER
+  local name=$PLACE/names own='^(archive|projects|projects/.*|wbhome\.toml|\.gitignore|\.wbhome|\.wbhome/.*) '
+  (cd "$1" && find . -mindepth 1 -printf '%P %y\n' | sort) >"$name.source"
+  (cd "$2" && find . -mindepth 1 -printf '%P %y\n' | grep -Ev "$own" | sort) >"$name.ours"
+  (cd "$3" && find . -mindepth 1 -printf '%P %y\n' | sort) >"$name.peer"
+  diff "$name.source" "$name.ours" >&2 && diff "$name.source" "$name.peer" >&2 &&
+    say "check: the same $(wc -l <"$name.source") entries on both sides"
+}
+
+# Both have made the same bytes of every line whose only references are plain ones, and these are the bytes that were
+# expected. Left out are lines that also hold another spelling (which sed does not find) or what only looks like a
+# reference (which sed changes all the same). What ours calls binary is as it was.
+same_bytes() { # SRC OURS PEER, the peer's references rewritten to OURS
+  same_entries "$@" || return 1
+  perl - "$OLD" "$@" <<'PERL'
+use strict; use warnings; use File::Find;
+my ($old, $src, $ours, $peer) = @ARGV;
+my $new = $ours;
+my ($base) = $old =~ m{([^/]+)$};
+(my $any = quotemeta $base) =~ s/_/[_-]/g;
+my %n = map { $_ => 0 } qw(files references lines left binary bad);
+sub slurp { open my $f, '<:raw', $_[0] or die "$_[0]: $!\n"; local $/; my $t = <$f>; defined $t ? $t : '' }
+sub bad { print STDERR "check: $_[0]\n"; exit 1 if ++$n{bad} >= 10 }
+find({ no_chdir => 1, wanted => sub {
+  return if -l $_ || !-f _;
+  (my $rel = $_) =~ s/^\Q$src\E\///;
+  my ($a, $b) = (slurp($_), slurp("$ours/$rel"));
+  $n{files}++;
+  if (index(substr($a, 0, 65536), "\0") >= 0) {
+    $n{binary}++;
+    bad("$rel: binary, and ours changed it") if $a ne $b;
+    return;
+  }
+  # Ours brings the index into agreement with the disk.
+  return if $rel eq 'index.json';
+  my @a = split /\n/, $a, -1; my @b = split /\n/, $b, -1; my @c = split /\n/, slurp("$peer/$rel"), -1;
+  return bad("$rel: lines " . @a . ", ours " . @b . ", peer " . @c) if @a != @b || @a != @c;
+  for my $i (0 .. $#a) {
+    my $want = $a[$i];
+    my $count = $want =~ s{(?<![^\s"'=(<\[|`,:])\Q$old\E(?=[/"'`,;)>\]|\r]|$)}{$new}g;
+    (my $rest = $want) =~ s/\Q$new\E//g;
+    $rest =~ s{/Volumes/old-mac/\Q$base\E}{}g;
+    if ($rest =~ /$any/i) { $n{left}++; next }
+    $n{lines}++; $n{references} += $count || 0;
+    bad("$rel:" . ($i + 1) . ": ours is not what was expected") if $b[$i] ne $want;
+    bad("$rel:" . ($i + 1) . ": the peer's is not what was expected") if $c[$i] ne $want;
+  }
+} }, "$src");
+print STDERR "check: $n{files} files ($n{binary} binary, untouched by ours): the same bytes in $n{lines} lines with ",
+  "$n{references} plain references; $n{left} lines with other spellings or lookalikes left out\n";
+exit($n{bad} || !$n{references} ? 1 : 0);
+PERL
+}
+
+# ── jobs ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+# One function a job, `-` as `_`. `here_JOB` for jobs that need no place.
+
+job_migrate() {
+  race migrate 'migrate (copy, rewrite, read back, compare)' 0.4 \
+    rsync_sed '`rsync -a`, `grep -rlZF \| xargs -0 sed -i`' same_bytes
+}
+
+job_migrate_floor() {
+  race migrate-floor 'migrate against the floor' 1.0 cp_a '`cp -a`' same_entries
+}
+
+job_memory() {
+  memory_of_files
+  memory_of_log
+}
+
+memory_of_files() {
+  need_input
+  load_now
+  mkdir "$PLACE/memory-files"
+  ours "$PLACE/memory-files/ours" "$PLACE/memory-files/ours"
+  same_size_of_memory memory-files "memory of migrate, many files" "$INPUT"
+  done_with "$PLACE/memory-files"
+}
+
+# One log, each line of it with a reference: what comes out must be what sed would have made of it.
+memory_of_log() {
+  local work=$PLACE/memory-log source=$PLACE/memory-log/source log line lines
+  # Source, copy, and some air.
+  has_room "$PLACE" $((LOG_MIB * 1024 * 5 / 2)) 1000 || { say "memory-log: not measured on $FS"; return 0; }
+  mkdir "$work"
+  "$SCALE_HOME" "$source" --sessions 1 --old-path "$OLD" >&2
+  log=$(find "$source/sessions" -name logs -type d | head -n 1)/big.log
+  line="2025-02-10T01:00:00Z INFO tool=write path=\"$OLD/sessions/20250210_crawler/artifacts/table.csv\" took=12ms ok"
+  lines=$((LOG_MIB * 1024 * 1024 / (${#line} + 1)))
+  say "writing a log of $lines lines"
+  # `yes` ends with a broken pipe.
+  { yes "$line" || true; } | head -n "$lines" >"$log"
+  sync -f "$work"
+  load_now
+  SRC=$source ours "$work/ours" "$work/ours"
+  cmp <(sed "s#$OLD#$work/ours#g" "$log") "$work/ours/${log#"$source/"}" >&2 ||
+    die "memory-log: the log is not what sed makes of it"
+  say "check: the log is what sed makes of it"
+  same_size_of_memory memory-log "memory of migrate, one log" \
+    "one log of $LOG_MIB MiB, $lines lines, a reference in each"
+  done_with "$work"
+}
+
+# Records what `ours` has just used.
+same_size_of_memory() { # ROW TITLE INPUT
+  say "$1 on $FS: $(mib "$KIB") MiB, $MS ms"
+  record job "$1" fs "$FS" title "$2" peer '' kind MiB aim 200 \
+    ours "$(mib "$KIB")" theirs '' our_runs "$MS" their_runs '' our_mib "$(mib "$KIB")" their_mib '' \
+    input "$3" command memory
+}
+
+# With what bash needs to start any program in it; that is what the peer shows.
+here_start() {
+  local n begin end our_ms=() peer_ms=()
+  local times=$((RUNS < 5 ? 10 : 200))
+  load_now
+  for ((n = -5; n < times; n++)); do
+    begin=$EPOCHREALTIME
+    "$WBHOME_BIN" --version >/dev/null
+    end=$EPOCHREALTIME
+    ((n < 0)) || our_ms+=("$(ms_between "$begin" "$end")")
+    begin=$EPOCHREALTIME
+    /bin/true
+    end=$EPOCHREALTIME
+    ((n < 0)) || peer_ms+=("$(ms_between "$begin" "$end")")
+  done
+  record job start fs - title '`wbhome --version`' peer '`true`' kind ms aim 5 \
+    ours "$(median "${our_ms[@]}")" theirs "$(median "${peer_ms[@]}")" our_runs "$times runs" their_runs "$times runs" \
+    our_mib '' their_mib '' input '' command start
+}
+
+ms_between() {
+  local us=$((${2/./} - ${1/./}))
+  printf '%d.%03d' $((us / 1000)) $((us % 1000))
+}
+
+# ── results ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+readonly COLUMNS_OF_TSV="job fs title peer kind aim ours theirs our_runs their_runs our_mib their_mib input command
+  date commit program machine tools load"
+
+LOAD='' MEASURED=0
+load_now() {
+  LOAD=$(cut -d ' ' -f 1 /proc/loadavg)
+  if awk -v l="$LOAD" 'BEGIN { exit !(l > 1) }'; then say "warning: the load is $LOAD: others work on this machine"; fi
+}
+
+commit() {
+  local dirty=''
+  [[ -z $(git status --porcelain -- src Cargo.toml Cargo.lock 2>/dev/null) ]] || dirty=' and changes'
+  printf '%s%s' "$(git rev-parse --short HEAD 2>/dev/null || echo unknown)" "$dirty"
+}
+machine() {
+  printf '%s cores (%s), %s MiB, Linux %s' "$(nproc)" \
+    "$(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)" \
+    "$(awk '/^MemTotal:/ { print int($2 / 1024) }' /proc/meminfo)" "$(uname -r)"
+}
+tools() {
+  printf '%s, %s, %s, %s' "$(rsync --version | awk 'NR == 1 { print $1, $3 }')" \
+    "$(cp --version | awk 'NR == 1 { print "coreutils", $NF }')" \
+    "$(sed --version | awk 'NR == 1 { print "sed", $NF }')" "$(grep --version | awk 'NR == 1 { print "grep", $NF }')"
+}
+
+# Puts a row into the table, in place of the one of the same job and filesystem.
+record() { # COLUMN VALUE…
+  declare -A row
+  while (($#)); do
+    row[$1]=$2
+    shift 2
+  done
+  row[date]=$(date -u +%F) row[commit]=$(commit) row[program]=$("$WBHOME_BIN" --version | head -n 1)
+  row[machine]=$(machine)${MOUNT:+, $MOUNT} row[tools]=$(tools) row[load]=$LOAD
+  row[command]="RUNS=$RUNS SESSIONS=$SESSIONS LOG_MIB=$LOG_MIB benches/compare.sh ${row[command]}"
+  local line='' column
+  for column in $COLUMNS_OF_TSV; do line+=${line:+$'\t'}${row[$column]:--}; done
+  mkdir -p "$(dirname "$TSV")"
+  {
+    # shellcheck disable=SC2086
+    joined $COLUMNS_OF_TSV | tr , '\t'
+    echo
+    {
+      [[ ! -f $TSV ]] || awk -F '\t' -v job="${row[job]}" -v fs="${row[fs]}" 'NR > 1 && !($1 == job && $2 == fs)' "$TSV"
+      printf '%s\n' "$line"
+    } | sort
+  } >"$TSV.new"
+  mv "$TSV.new" "$TSV"
+  render
+  MEASURED=$((MEASURED + 1))
+}
+
+render() {
+  [[ -f $TSV ]] || die "$TSV: nothing was measured yet"
+  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log start" '
+    function time(ms) { return ms == "-" ? "—" : ms < 1000 ? ms " ms" : sprintf("%.2f s", ms / 1000) }
+    function amount(value, kind) { return value == "-" ? "—" : kind == "MiB" ? value " MiB" : time(value) }
+    function where(i) { return fs[i] == "-" ? "" : " on " fs[i] }
+    NR == 1 { next }
+    {
+      n++; job[n] = $1; fs[n] = $2; title[n] = $3; peer[n] = $4; kind[n] = $5; aim[n] = $6; ours[n] = $7; theirs[n] = $8
+      our_runs[n] = $9; their_runs[n] = $10; our_mib[n] = $11; their_mib[n] = $12; input[n] = $13; command[n] = $14
+      about[n] = $15 ", commit " $16 " (" $17 "); " $18 "; " $19 "; load before: " $20
+      value[n] = kind[n] == "ratio" ? ours[n] / theirs[n] : ours[n] + 0
+      met[n] = value[n] <= aim[n] + 0
+    }
+    END {
+      # The order of the jobs; those it does not know come last.
+      m = split(order, known, " ")
+      for (k = 1; k <= m; k++) for (i = 1; i <= n; i++) if (job[i] == known[k]) { at[++count] = i; seen[i] = 1 }
+      for (i = 1; i <= n; i++) if (!seen[i]) at[++count] = i
+      print "# Results\n"
+      print "Made by `benches/compare.sh`, from `benches/results.tsv`: run that instead of editing this. `docs/performance.md` says how it is measured."
+      print "Only ratios count: the machine is noisy. Medians; peak memory is that of the largest process in any run.\n"
+      for (k = 1; k <= count; k++) { i = at[k]; if (!met[i]) short = short sprintf("- %s%s: %s, the aim is ≤ %s\n", title[i], where(i), kind[i] == "ratio" ? sprintf("%.2f ×", value[i]) : ours[i] " " kind[i], aim[i] " " (kind[i] == "ratio" ? "×" : kind[i])) }
+      print short == "" ? "Every row reaches its aim.\n" : "**Short of their aim:**\n\n" short
+      print "| job | on | ours | peer | its time | ours ÷ peer | aim | met | peak memory, ours / peer |"
+      print "| --- | --- | ---: | --- | ---: | ---: | ---: | --- | ---: |"
+      for (k = 1; k <= count; k++) {
+        i = at[k]
+        peak = our_mib[i] == "-" ? "—" : our_mib[i] " MiB" (their_mib[i] == "-" ? "" : " / " their_mib[i] " MiB")
+        printf "| %s | %s | %s | %s | %s | %s | ≤ %s | %s | %s |\n", title[i], fs[i] == "-" ? "—" : fs[i], amount(ours[i], kind[i]),
+          peer[i] == "-" ? "—" : peer[i], amount(theirs[i], kind[i] == "MiB" ? "ms" : kind[i]),
+          kind[i] == "ratio" ? sprintf("%.2f", value[i]) : "—", aim[i] (kind[i] == "ratio" ? "" : " " kind[i]),
+          met[i] ? "yes" : "**no**", peak
+      }
+      print "\n## How each was measured\n"
+      for (k = 1; k <= count; k++) {
+        i = at[k]
+        print "- **" title[i] where(i) "**: `" command[i] "`"
+        if (input[i] != "-") print "  - input: " input[i]
+        print "  - runs: " (kind[i] == "MiB" ? "one, " time(our_runs[i]) : our_runs[i] ~ /runs/ ? our_runs[i] " a side" : "ours " our_runs[i] " ms; peer " their_runs[i] " ms")
+        print "  - " about[i]
+      }
+    }' "$TSV" >"$MD.new"
+  mv "$MD.new" "$MD"
+}
+
+# ── main ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+if ((RUNS < 5 || SESSIONS < 400 || LOG_MIB < 4769)); then # 5,000,000,000 bytes
+  TSV=$BENCH_DIR/trial/results.tsv MD=$BENCH_DIR/trial/RESULTS.md
+else
+  TSV=benches/results.tsv MD=benches/RESULTS.md
+fi
+((RUNS >= 1 && SESSIONS >= 2)) || die "RUNS must be at least 1, SESSIONS at least 2"
+
+if [[ ${1-} = render ]]; then
+  render
+  exit
+fi
+jobs=("$@")
+if ((${#jobs[@]} == 0)); then read -ra jobs <<<"$ALL_JOBS"; fi
+for job in "${jobs[@]}"; do
+  declare -F "job_${job//-/_}" >/dev/null || declare -F "here_${job//-/_}" >/dev/null ||
+    die "$job: no such job; there are: $ALL_JOBS"
+done
+for tool in cargo rsync perl findmnt /usr/bin/time; do
+  command -v "$tool" >/dev/null || die "$tool is needed"
+done
+
+cargo build --quiet --release --locked --bin wbhome --example scale_home
+mkdir -p "$BENCH_DIR"
+at_places=()
+for job in "${jobs[@]}"; do
+  if declare -F "here_${job//-/_}" >/dev/null; then "here_${job//-/_}"; else at_places+=("$job"); fi
+done
+if ((${#at_places[@]})); then
+  for place in $PLACES; do
+    enter "$place" || continue
+    for job in "${at_places[@]}"; do "job_${job//-/_}"; done
+    done_with "$PLACE"
+  done
+fi
+((MEASURED)) || die "nothing was measured"
+say "written: $MD"
