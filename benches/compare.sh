@@ -14,7 +14,7 @@
 #   PLACES="disk shm"     where: WBHOME_BENCH_DIR, SHM_DIR, or both
 #   WBHOME_BENCH_DIR      a folder on the disk to race on   [target/bench]
 #   SHM_DIR=/dev/shm      a folder on tmpfs
-#   TRANSCRIPT=FILE       a real transcript to repeat in the home [../shared/samples/claude-code-session.jsonl if there]
+#   TRANSCRIPT=FILE       a real transcript to repeat in the home [none]
 #   SETTLE=400            seconds to wait after an earlier race deleted its files on the disk (see `settle`)
 #   KEEP=1                leave what was made, to look at
 #   CARGO_TARGET_DIR      where cargo builds                [target]
@@ -34,7 +34,7 @@ readonly PLACES=${PLACES:-disk shm} SHM_DIR=${SHM_DIR:-/dev/shm} SETTLE=${SETTLE
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 BENCH_DIR=$(realpath -m "${WBHOME_BENCH_DIR:-$TARGET/bench}")
 readonly TARGET BENCH_DIR
-readonly TRANSCRIPT=${TRANSCRIPT-../shared/samples/claude-code-session.jsonl}
+readonly TRANSCRIPT=${TRANSCRIPT-}
 readonly WBHOME_BIN=$TARGET/release/wbhome SCALE_HOME=$TARGET/release/examples/scale_home
 # What the files of the generated home call its place. Nothing in it means anything to sed.
 readonly OLD="/Users/me/Cloud Drive/workbuddy_home"
