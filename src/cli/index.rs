@@ -33,7 +33,9 @@ pub(super) fn run(
     let home = place::open(global)?;
     if global.dry_run {
         let plan = reconcile::plan(&home, args.rebuild, ctx)?;
-        console.result("index-plan/1", &plan, |out| write(out, &plan.changes))?;
+        console.result("index-plan/1", &plan, |out| {
+            write(out, &plan.changes, plan.rebuild)
+        })?;
         return Ok(Exit::Done);
     }
     let locked = place::lock(&home, "index", global, console, ctx)?;
@@ -52,7 +54,7 @@ pub(super) fn run(
         ));
     }
     console.report("index/1", &done, |out| {
-        write(out, &done.changes);
+        write(out, &done.changes, args.rebuild);
         if let Some(former) = &done.former_index {
             let _ = writeln!(out, "The former index is kept: {former}");
         }
@@ -60,7 +62,7 @@ pub(super) fn run(
     Ok(Exit::Done)
 }
 
-fn write(out: &mut String, changes: &Changes) {
+fn write(out: &mut String, changes: &Changes, rebuilt: bool) {
     let mut row = |what: &str, ids: &[String]| {
         for (i, id) in ids.iter().enumerate() {
             let head = if i == 0 { what } else { "" };
@@ -87,8 +89,16 @@ fn write(out: &mut String, changes: &Changes) {
             human::escape(&problem.why)
         );
     }
+    if changes.not_entries > 0 {
+        let what = match rebuilt {
+            true => "of the former index can not be entries: left out",
+            false => "of the index are no entries: kept as they are",
+        };
+        let elements = human::plural(changes.not_entries, "element", "elements");
+        let _ = writeln!(out, "  {elements} {what}");
+    }
     let entries = human::plural(changes.entries, "entry", "entries");
-    let _ = match changes.any() {
+    let _ = match changes.any() || !changes.problems.is_empty() {
         true => writeln!(
             out,
             "{}, {} unchanged.",
