@@ -75,7 +75,7 @@ impl Finding {
     /// References to `old` in a binary file.
     pub fn binary_path(path: impl Into<PathBuf>, old: &Path, count: u64) -> Self {
         let detail = format!(
-            "{}, in a binary file, left as they are",
+            "{}, in a binary file, left alone",
             references(count, &human::path(old))
         );
         Finding::new(FindingKind::BinaryPath, path, detail).count(count)

@@ -50,6 +50,15 @@ pub(super) fn write(out: &mut String, findings: &[Finding], all: bool) {
     }
 }
 
+/// Whether [`write`] names fewer than all.
+pub(super) fn cuts(findings: &[Finding]) -> bool {
+    let mut kinds: BTreeMap<FindingKind, usize> = BTreeMap::new();
+    for finding in findings {
+        *kinds.entry(finding.kind).or_default() += 1;
+    }
+    kinds.into_values().any(|n| n > SHOWN + 1)
+}
+
 fn sentence(finding: &Finding) -> String {
     match &finding.session {
         Some(session) => format!("{}  {}", human::escape(session), finding.sentence()),
