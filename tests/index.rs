@@ -304,6 +304,7 @@ fn hostile_ids_stay_what_they_are_text() {
       problem    /etc   can not be the name of a session's folder
     6 entries, 2 unchanged.
     --- stderr
+    warning: `../up` can not be a folder in projects/: the sessions of that project have no view
     ");
     let mut after = (
         place.apart_from_own(),
@@ -513,6 +514,24 @@ fn quiet_says_nothing_but_warnings() {
     --- stderr
     warning: projects/alpha/mine is none of the links that wbhome makes; it was left alone
     ");
+}
+
+#[test]
+fn a_project_that_no_folder_can_have_is_told() {
+    let place = Place::with_sessions();
+    place.put_home(
+        "index.json",
+        r#"[{"id": "20240603_crawler", "project": "../up"}, {"id": "20240604_数据清洗", "project": "a/\u001bb"}]"#,
+    );
+    let ran = place.run(["index", "-q"]);
+    assert_snapshot!(ran.shown(&place), @r"
+    exit: 0
+    --- stdout
+    --- stderr
+    warning: `../up` can not be a folder in projects/: the sessions of that project have no view
+    warning: `a/\x1bb` can not be a folder in projects/: the sessions of that project have no view
+    ");
+    assert!(place.names("projects").is_empty());
 }
 
 #[test]

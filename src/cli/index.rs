@@ -47,6 +47,12 @@ pub(super) fn run(
             human::escape(stranger)
         ));
     }
+    for project in &done.views.unusable {
+        // Escaped where it was noted.
+        console.warn(&format!(
+            "`{project}` can not be a folder in projects/: the sessions of that project have no view"
+        ));
+    }
     for stranger in &done.strangers {
         console.warn(&format!(
             "{} can not be indexed: its name is not UTF-8, or longer than 200 bytes",
