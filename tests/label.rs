@@ -419,6 +419,28 @@ fn a_broken_index_is_never_overwritten() {
     );
 }
 
+/// A person saves the index in an editor while a command changes it, at each moment of the command.
+#[test]
+fn an_edit_by_hand_made_meanwhile_survives() {
+    let place = Place::with_sessions();
+    let index = place.home().join("index.json");
+    for n in 0..24u64 {
+        let tag = format!("tag{n}");
+        let child = place
+            .command()
+            .args(["label", "crawler", "-q", "--tag", &tag])
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_micros(500 * n));
+        let mut edited = place.index();
+        edited[1]["by_hand"] = n.into();
+        std::fs::write(place.path("saving"), edited.to_string()).unwrap();
+        std::fs::rename(place.path("saving"), &index).unwrap();
+        assert!(child.wait_with_output().unwrap().status.success());
+        assert_eq!(place.index()[1]["by_hand"], n);
+    }
+}
+
 #[test]
 fn an_index_that_is_a_link_is_not_replaced() {
     let place = Place::with_sessions();
