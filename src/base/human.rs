@@ -104,6 +104,16 @@ pub fn path(path: &Path) -> String {
     bytes(path.as_os_str().as_bytes())
 }
 
+/// A path for a person who copies it into a shell: quoted where it must be.
+pub fn quoted(path: &Path) -> String {
+    let text = self::path(path);
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/._-~+@%:,=".contains(&b) || !b.is_ascii();
+    match !text.is_empty() && text.bytes().all(plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 /// Bytes that should be text, for a person.
 pub fn bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
@@ -155,6 +165,15 @@ mod tests {
         assert_eq!(ago(86_400 * 14), "2 weeks ago");
         assert_eq!(ago(86_400 * 400), "13 months ago");
         assert_eq!(ago(-3600), "in the future");
+    }
+
+    #[test]
+    fn what_a_shell_would_cut_is_quoted() {
+        let shown = |text: &str| quoted(Path::new(text));
+        assert_eq!(shown("/home/我/wb"), "/home/我/wb");
+        assert_eq!(shown("/a b/c"), "'/a b/c'");
+        assert_eq!(shown("/it's"), "'/it'\\''s'");
+        assert_eq!(shown(""), "''");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result};
+use crate::disk;
 use crate::home::{Cache, Counts, Entry, Home, Index, Status, Tally, folded};
 
 /// Which sessions are listed. All that is given must hold.
@@ -129,7 +130,11 @@ pub fn ls(home: &Home, filter: &Filter, sort: Sort, reverse: bool) -> Result<Out
     let pattern = filter.pattern.as_deref().map(Pattern::new).transpose()?;
     let (index, cache) = rayon::join(|| Index::read(home), || Cache::read(home));
     let index = index?;
-    let stale = cache.as_ref().is_none_or(|cache| cache.is_stale(home));
+    let stale = match &cache {
+        Some(cache) => cache.is_stale(home),
+        // Nothing was ever counted; in a new home there is nothing to count.
+        None => !index.items().is_empty() || !disk::read_dir_names(&home.sessions())?.is_empty(),
+    };
     let cache = cache.unwrap_or_default();
     let mut sessions: Vec<Row> = index
         .entries()

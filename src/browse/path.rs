@@ -49,11 +49,10 @@ fn not_there(home: &Home, id: &SessionId) -> Error {
     match status {
         _ if disk::exists(&home.archive_of(id)) => Error::failed(format!("`{name}` is archived"))
             .hint(format!(
-                "`tar --zstd -xf archive/{name}.tar.zst -C sessions` unpacks it"
+                "in the home, `tar --zstd -xf archive/{name}.tar.zst -C sessions` unpacks it"
             )),
-        Some(Status::Removed) => Error::failed(format!("`{name}` has been removed")).hint(format!(
-            "`wbhome restore {name} --from trash` brings it back"
-        )),
+        Some(Status::Removed) => Error::failed(format!("`{name}` has been removed"))
+            .hint("what was removed lies in .wbhome/trash/ until that is emptied"),
         _ => Error::failed(format!(
             "`{name}` is missing: it is indexed, and found nowhere"
         ))

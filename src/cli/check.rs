@@ -62,7 +62,7 @@ pub(super) fn run(
         }
     } else {
         console.result("check/1", &outcome, |out| {
-            write(out, &outcome, console.verbose)
+            write(out, &outcome, broken_index, console.verbose)
         })?;
     }
     Ok(match outcome.has_problems() || broken_index {
@@ -71,7 +71,7 @@ pub(super) fn run(
     })
 }
 
-fn write(out: &mut String, outcome: &Outcome, all: bool) {
+fn write(out: &mut String, outcome: &Outcome, broken_index: bool, all: bool) {
     let looked = format!(
         "{} · {} · {}",
         human::plural(outcome.sessions, "session", "sessions"),
@@ -84,7 +84,9 @@ fn write(out: &mut String, outcome: &Outcome, all: bool) {
         .cloned()
         .partition(|f| f.kind.is_problem());
     let _ = writeln!(out, "{}", styled(STRONG, looked));
-    if problems.is_empty() {
+    if problems.is_empty() && broken_index {
+        let _ = writeln!(out, "\nNothing is wrong here but the index.");
+    } else if problems.is_empty() {
         let _ = writeln!(out, "\nNothing is wrong.");
     } else {
         let _ = writeln!(
@@ -98,7 +100,7 @@ fn write(out: &mut String, outcome: &Outcome, all: bool) {
         let _ = writeln!(out, "\nGood to know");
         findings::write(out, &others, all);
     }
-    if !all && !outcome.findings.is_empty() {
+    if !all && findings::cuts(&outcome.findings) {
         let _ = writeln!(out, "\nEvery finding: wbhome check -v");
     }
 }

@@ -1,5 +1,7 @@
 //! How a failure is told: one line of what, where and why, then what to do; as JSON, one document.
 
+use std::io::{self, Write};
+
 use clap::error::ErrorKind;
 use serde_json::json;
 
@@ -42,20 +44,35 @@ pub(super) fn usage(error: &clap::Error) -> Exit {
         // Nothing can be done when nobody reads it.
         let _ = error.print();
     } else {
-        let text = error.render().to_string();
-        let message = text
-            .trim_start_matches("error: ")
-            .lines()
-            .next()
-            .unwrap_or_default();
+        let (message, hints) = told(error);
         let document = json!({
             "schema": "wbhome/error/1", "kind": "usage", "message": message,
-            "hints": ["wbhome --help lists the commands"], "exit": 2,
+            "hints": hints, "exit": 2,
         });
-        eprintln!("{document}");
+        let _ = writeln!(io::stderr(), "{document}");
     }
     match shown {
         true => Exit::Done,
         false => Exit::Usage,
     }
+}
+
+/// What the parser says to people, as one line and hints.
+fn told(error: &clap::Error) -> (String, Vec<String>) {
+    let help = "wbhome --help lists the commands and options".to_owned();
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return ("no command was given".into(), vec![help]);
+    }
+    let (mut message, mut hints) = (Vec::new(), Vec::new());
+    for line in error.render().to_string().lines().map(str::trim) {
+        if let Some(tip) = line.strip_prefix("tip: ") {
+            hints.push(tip.to_owned());
+        } else if line.starts_with("Usage: ") || line.starts_with("For more information") {
+            break;
+        } else if !line.is_empty() {
+            message.push(line.strip_prefix("error: ").unwrap_or(line).to_owned());
+        }
+    }
+    hints.push(help);
+    (message.join(" "), hints)
 }

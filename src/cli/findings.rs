@@ -86,6 +86,17 @@ fn summary(kind: FindingKind, findings: &[&Finding]) -> [String; 2] {
     [summary, styled(FAINT, format!("the first: {first}"))]
 }
 
+/// Whether [`write`] names fewer than all.
+pub(super) fn cuts(findings: &[Finding]) -> bool {
+    let mut kinds: BTreeMap<FindingKind, usize> = BTreeMap::new();
+    for finding in findings {
+        *kinds.entry(finding.kind).or_default() += 1;
+    }
+    kinds
+        .into_iter()
+        .any(|(kind, n)| n > SHOWN + 1 || (n > 1 && counts_references(kind)))
+}
+
 fn sentence(finding: &Finding) -> String {
     match &finding.session {
         Some(session) => format!("{}  {}", human::escape(session), finding.sentence()),

@@ -33,7 +33,9 @@ pub(super) fn run(
     let home = place::open(global)?;
     if global.dry_run {
         let plan = reconcile::plan(&home, args.rebuild, ctx)?;
-        console.result("index-plan/1", &plan, |out| write(out, &plan.changes))?;
+        console.result("index-plan/1", &plan, |out| {
+            write(out, &plan.changes, plan.rebuild)
+        })?;
         return Ok(Exit::Done);
     }
     let locked = place::lock(&home, "index", global, console, ctx)?;
@@ -45,6 +47,12 @@ pub(super) fn run(
             human::escape(stranger)
         ));
     }
+    for project in &done.views.unusable {
+        // Escaped where it was noted.
+        console.warn(&format!(
+            "`{project}` can not be a folder in projects/: the sessions of that project have no view"
+        ));
+    }
     for stranger in &done.strangers {
         console.warn(&format!(
             "{} can not be indexed: its name is not UTF-8, or longer than 200 bytes",
@@ -52,7 +60,7 @@ pub(super) fn run(
         ));
     }
     console.report("index/1", &done, |out| {
-        write(out, &done.changes);
+        write(out, &done.changes, args.rebuild);
         if let Some(former) = &done.former_index {
             let _ = writeln!(out, "The former index is kept: {former}");
         }
@@ -60,7 +68,7 @@ pub(super) fn run(
     Ok(Exit::Done)
 }
 
-fn write(out: &mut String, changes: &Changes) {
+fn write(out: &mut String, changes: &Changes, rebuilt: bool) {
     let mut row = |what: &str, ids: &[String]| {
         for (i, id) in ids.iter().enumerate() {
             let head = if i == 0 { what } else { "" };
@@ -87,8 +95,16 @@ fn write(out: &mut String, changes: &Changes) {
             human::escape(&problem.why)
         );
     }
+    if changes.not_entries > 0 {
+        let what = match rebuilt {
+            true => "of the former index can not be entries: left out",
+            false => "of the index are no entries: kept as they are",
+        };
+        let elements = human::plural(changes.not_entries, "element", "elements");
+        let _ = writeln!(out, "  {elements} {what}");
+    }
     let entries = human::plural(changes.entries, "entry", "entries");
-    let _ = match changes.any() {
+    let _ = match changes.any() || !changes.problems.is_empty() {
         true => writeln!(
             out,
             "{}, {} unchanged.",

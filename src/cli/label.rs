@@ -1,5 +1,6 @@
 //! `wbhome label`: tags, project, sync tag and title.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::Args;
@@ -10,7 +11,7 @@ use super::output::{Console, FAINT, STRONG, styled};
 use super::place;
 use crate::base::{Context, Exit, Result, human};
 use crate::home::resolve_in;
-use crate::sessions::label::{self, Labelled, Labels};
+use crate::sessions::label::{self, Labelled, Labels, Outcome};
 
 /// Tag sessions, give them a project, a sync tag or a title
 #[derive(Debug, Args)]
@@ -79,14 +80,27 @@ pub(super) fn run(
     let locked = place::lock(&home, "label", global, console, ctx)?;
     let plan = label::plan(&locked, &ids, request)?;
     let done = label::apply(&locked, plan, ctx)?;
-    for stranger in &done.views.foreign {
+    for obstacle in in_the_way(&done) {
         console.warn(&format!(
-            "{} is none of the links that wbhome makes; it was left alone",
-            human::escape(stranger)
+            "{obstacle} is in the way of a project view; it was left alone"
         ));
     }
     console.report("label/1", &done, |out| write(out, &done.sessions))?;
     Ok(Exit::Done)
+}
+
+/// What others have put where a view belongs. What else lies in `projects/` is no concern of these sessions.
+fn in_the_way(done: &Outcome) -> Vec<&String> {
+    let mut places: BTreeSet<String> = BTreeSet::new();
+    for session in &done.sessions {
+        if let Some(project) = &session.after.project {
+            let folder = format!("projects/{}", human::escape(project));
+            places.insert(format!("{folder}/{}", human::escape(&session.id)));
+            places.insert(folder);
+        }
+    }
+    let foreign = done.views.foreign.iter();
+    foreign.filter(|at| places.contains(*at)).collect()
 }
 
 fn write(out: &mut String, sessions: &[Labelled]) {

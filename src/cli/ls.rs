@@ -90,6 +90,10 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
     let home = place::open(global)?;
     let listed = ls::ls(&home, &filter, args.sort.into(), args.reverse)?;
     console.result("ls/1", &listed, |out| write(out, &listed, args.long, ctx))?;
+    if listed.sessions.is_empty() && listed.total > 0 {
+        let all = human::plural(listed.total, "session", "sessions");
+        console.hint(&format!("none of {all} is what was asked for"));
+    }
     if listed.stale {
         console
             .hint("sessions have come or gone since they were counted: wbhome index looks again");

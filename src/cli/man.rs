@@ -103,10 +103,27 @@ fn page(name: &str, command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>)
     let mut text = Vec::new();
     man.render(&mut text)
         .map_err(|e| Error::failed("can not write a manual page").because(e))?;
-    text.extend_from_slice(SECTIONS.as_bytes());
-    pages.push((format!("{name}.1"), text));
+    let text = with_examples(&String::from_utf8_lossy(&text)) + SECTIONS;
+    pages.push((format!("{name}.1"), text.into_bytes()));
     for verb in command.get_subcommands().filter(|c| !c.is_hide_set()) {
         page(&format!("{name}-{}", verb.get_name()), verb, pages)?;
     }
     Ok(())
+}
+
+/// What `--help` ends with comes as a section EXTRA, filled to the width of the screen. It becomes EXAMPLES, line
+/// by line as it was written; where it is none (the exit codes, which have a section), it goes.
+fn with_examples(page: &str) -> String {
+    const EXTRA: &str = ".SH EXTRA\n";
+    let Some((before, rest)) = page.split_once(EXTRA) else {
+        return page.to_owned();
+    };
+    let end = rest.find("\n.SH ").map_or(rest.len(), |at| at + 1);
+    let (extra, after) = rest.split_at(end);
+    match extra.split_once('\n') {
+        Some(("Examples:" | "Example:", lines)) => {
+            format!("{before}.SH EXAMPLES\n.nf\n{lines}.fi\n{after}")
+        }
+        _ => format!("{before}{after}"),
+    }
 }

@@ -11,7 +11,7 @@ use super::findings;
 use super::output::{Console, FAINT, STRONG, WARNING, styled};
 use super::place;
 use crate::base::wire::WirePath;
-use crate::base::{Context, Error, Exit, Result, human};
+use crate::base::{Context, Error, Exit, Kind, Result, human};
 use crate::migrate::{self, DifferenceKind, Outcome, Plan, Request, Skipped, Verified};
 use crate::paths::Mapping;
 use crate::state;
@@ -95,7 +95,12 @@ pub(super) fn run(
     if plan.is_finished() {
         console.note("This migration was finished before, and nothing was done now. What follows is what came of it then;\n`wbhome migrate verify` compares both sides again.\n");
     }
-    let outcome = migrate::apply(plan, global.lock_wait, ctx)?;
+    let outcome = migrate::apply(plan, global.lock_wait, ctx).map_err(|e| match e.kind() {
+        Kind::Interrupted => {
+            e.hint("what was copied stays, and the same command goes on from there")
+        }
+        _ => e,
+    })?;
     for warning in &outcome.warnings {
         console.warn(&human::escape(warning));
     }

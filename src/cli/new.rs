@@ -62,6 +62,9 @@ pub(super) fn run(
     let home = place::open(global)?;
     if global.dry_run {
         let plan = new::plan(&home, &request, ctx)?;
+        for warning in &plan.warnings {
+            console.warn(warning);
+        }
         console.result("new-plan/1", &plan, |out| {
             let _ = writeln!(out, "{}", plan.id);
         })?;

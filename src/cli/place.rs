@@ -1,9 +1,10 @@
 //! Which home a command line means, and opening it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::args::Global;
 use super::output::Console;
+pub(super) use crate::base::human::quoted;
 use crate::base::{Context, Error, Result, human};
 use crate::home::{self, Home, LockedHome};
 
@@ -61,7 +62,9 @@ pub(super) fn lock(
                 "{who}, and can not be completed yet: {}",
                 human::escape(why)
             )),
-            (None, true) => console.note(&format!("{who}; nothing was left to do")),
+            (None, true) => console.note(&format!(
+                "{who}, and left nothing half done; run it again if its work is missing"
+            )),
             (None, false) => console.note(&format!(
                 "{who}; completed now: {}",
                 human::escape(&settled.did.join("; "))
@@ -69,16 +72,4 @@ pub(super) fn lock(
         }
     }
     Ok(locked)
-}
-
-/// A path as a shell takes it.
-pub(super) fn quoted(path: &Path) -> String {
-    let text = human::path(path);
-    match text
-        .bytes()
-        .all(|b| b.is_ascii_alphanumeric() || b"/._-~+@%:,=".contains(&b) || !b.is_ascii())
-    {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
 }

@@ -81,7 +81,7 @@ fn find_named(path: &Path, by: &'static str) -> Result<Found> {
         };
         return Err(Error::new(Kind::NoHome, what).at(path).hint(format!(
             "`wbhome init {}` makes a home there",
-            crate::base::human::path(path)
+            crate::base::human::quoted(path)
         )));
     }
     found(path, How::Named(by), Trust::Named)
@@ -115,7 +115,7 @@ fn nothing(usual: Option<&Path>) -> Error {
         Some(usual) => error
             .hint(format!(
                 "`wbhome init {}` makes one",
-                crate::base::human::path(usual)
+                crate::base::human::quoted(usual)
             ))
             .hint("or name one with --home DIR, or in $WBHOME"),
         None => error.hint("name one with --home DIR, or in $WBHOME"),

@@ -74,14 +74,16 @@ pub fn plan(dir: &Path) -> Result<Plan> {
         .skip(1)
         .find(|a| disk::is_folder(&a.join(OWN)))
     {
-        return Err(Error::failed("is inside another home:")
+        return Err(Error::failed("the folder is inside another home:")
             .at(&root)
             .hint(format!("choose a folder outside {}", human::path(outer))));
     }
     let meta = disk::stat(&root)?;
     let names = match &meta {
         Some(meta) if meta.kind != FileKind::Folder => {
-            return Err(Error::failed("is not a folder:").at(&root));
+            return Err(Error::failed("there is no folder, but something else:")
+                .at(&root)
+                .hint("choose another place for the home"));
         }
         Some(_) => disk::read_dir_names(&root)?,
         None => Vec::new(),
@@ -89,9 +91,11 @@ pub fn plan(dir: &Path) -> Result<Plan> {
     let has = |name: &str| names.iter().any(|(n, _)| n == name);
     let adopts = has("sessions") || has("index.json");
     if !names.is_empty() && !adopts && !has(OWN) {
-        return Err(Error::failed("holds other things, and no sessions:")
-            .at(&root)
-            .hint("choose an empty or a new folder, or one with a folder `sessions`"));
+        return Err(
+            Error::failed("the folder holds other things, and no sessions:")
+                .at(&root)
+                .hint("choose an empty or a new folder, or one with a folder `sessions`"),
+        );
     }
     let mut missing: Vec<String> = Vec::new();
     if meta.is_none() {

@@ -101,6 +101,7 @@ impl Pending {
     pub fn complete(self, home: &LockedHome, context: &Context) -> Result<Vec<String>> {
         let mut did = Vec::new();
         for step in &self.record.steps {
+            step.check(&self.path)?;
             did.extend(step.done(home, context)?);
         }
         failpoint::hit("journal.done");
@@ -125,6 +126,21 @@ impl Pending {
 }
 
 impl Step {
+    /// A path that leads out of the home was written by no command.
+    fn check(&self, entry: &Path) -> Result<()> {
+        let Step::Rename { from, to } = self else {
+            return Ok(());
+        };
+        match RelPath::new(from).is_ok() && RelPath::new(to).is_ok() {
+            true => Ok(()),
+            false => Err(
+                Error::failed("the journal entry names a path outside of the home:")
+                    .at(entry)
+                    .hint("no command wrote that: look into it; moved away, it is forgotten"),
+            ),
+        }
+    }
+
     fn done(&self, home: &LockedHome, context: &Context) -> Result<Option<String>> {
         match self {
             Step::Rename { from, to } => {
@@ -233,7 +249,7 @@ pub(super) fn settle(home: &LockedHome, context: &Context) -> Result<Vec<Settled
             .at(home.root())
             .hint(format!(
                 "name the home, so that it is settled: --home {}",
-                human::path(home.root())
+                human::quoted(home.root())
             )));
         }
         if let Some(record) = read(&path)? {

@@ -222,6 +222,6 @@ fn no_home(root: &Path) -> Error {
         .at(root)
         .hint(format!(
             "`wbhome init {}` makes one, or adopts the sessions that are there",
-            crate::base::human::path(root)
+            crate::base::human::quoted(root)
         ))
 }

@@ -66,7 +66,10 @@ impl Home {
                 LockAttempt::Got(lock) => return Ok(lock),
                 LockAttempt::HeldBy(other) => other,
             };
-            context.stop.check()?;
+            context
+                .stop
+                .check()
+                .map_err(|e| e.hint("nothing was changed"))?;
             let left = wait.saturating_sub(begun.elapsed());
             if left.is_zero() {
                 return Err(self.locked_by(&other));

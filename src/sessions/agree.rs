@@ -50,7 +50,8 @@ pub struct Changes {
     pub entries: u64,
     /// What needs a person: ids twice or impossible, records that can not be read, folders that two claim.
     pub problems: Vec<Problem>,
-    /// Elements of the index that are no entries; kept, but by a rebuild.
+    /// Elements of the index that are no entries, and are kept. A rebuild leaves them out, and entries whose
+    /// id can not be a session's too.
     pub not_entries: u64,
 }
 
@@ -327,7 +328,8 @@ pub(super) fn rebuild(old: Option<&Index>, scan: &Scan) -> (Index, Changes) {
         }
     }
     let twice: BTreeSet<String> = old.duplicates().into_iter().collect();
-    let dropped = (old.items().len() - old.sessions().len()) as u64;
+    let kept = old.entries().filter(|e| e.session().is_ok()).count();
+    let dropped = (old.items().len() - kept) as u64;
     let mut index = Index::anew(old.shape(), folded);
     let mut changes = agree(&mut index, scan, true);
     changes.not_entries = dropped;

@@ -184,7 +184,7 @@ fn rebuilding_keeps_labels_and_puts_doubles_together() {
         (new.shape(), new.items().len()),
         (crate::home::Shape::Object, 3)
     );
-    assert_eq!(changes.not_entries, 3);
+    assert_eq!(changes.not_entries, 2);
 
     let (new, changes) = rebuild(None, &scan);
     add_up(&changes);

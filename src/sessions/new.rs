@@ -139,11 +139,17 @@ pub(super) fn check_project(project: &str) -> Result<()> {
 }
 
 pub(super) fn check_tag(what: &str, tag: &str) -> Result<()> {
-    if tag.trim().is_empty() || tag.chars().any(char::is_control) {
-        let shown = human::escape(tag);
-        return Err(Error::usage(format!("`{shown}` can not be a {what}")));
-    }
-    Ok(())
+    let why = if tag.trim().is_empty() {
+        "it is empty"
+    } else if tag.chars().any(char::is_control) {
+        "it holds control characters"
+    } else {
+        return Ok(());
+    };
+    let shown = human::escape(tag);
+    Err(Error::usage(format!(
+        "`{shown}` can not be a {what}: {why}"
+    )))
 }
 
 fn warnings(home: &Home, request: &Request) -> Vec<String> {

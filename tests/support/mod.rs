@@ -225,3 +225,5 @@ pub fn is_root() -> bool {
     }
     root
 }
+
+pub mod home;

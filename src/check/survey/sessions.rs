@@ -119,7 +119,7 @@ fn against_index(view: &View) -> Vec<Finding> {
         findings.extend(missing(view, same[0]));
         if same.len() > 1 {
             let detail = format!(
-                "{} entries of the index have the id {}",
+                "has {} entries with the id {}",
                 same.len(),
                 human::escape(id)
             );

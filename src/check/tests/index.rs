@@ -24,7 +24,7 @@ fn the_index_and_the_disk_disagree() {
             "missing-session sessions/20231231_old: is in the index, and found nowhere",
             "missing-session sessions/20240605_lost: is archived according to the index, but archive/20240605_lost.tar.zst is not there",
             "missing-session sessions/20240606_never: is in the index, and found nowhere",
-            "duplicate-id index.json: 2 entries of the index have the id 20240606_never",
+            "duplicate-id index.json: has 2 entries with the id 20240606_never",
             "unknown-agent sessions/20240601_known: is of the agent nobody, and agents/nobody/ is not there",
             "unindexed-session sessions/20240602_new: is not in the index",
             "unindexed-session sessions/20240603_removed: is here, and removed according to the index",

@@ -1,0 +1,446 @@
+//! `wbhome check`: every kind of finding, each in a home where nothing else is wrong.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "it lays out folders"
+)]
+
+mod support;
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use insta::assert_snapshot;
+use support::{Place, Ran, differences, tree};
+
+const CRAWLER: &str = "sessions/20240603_crawler";
+
+/// A home with one sound session that is indexed.
+fn sound() -> Place {
+    let place = Place::with_home();
+    place.session("20240603_crawler", 3);
+    place.ok(["index", "-q"]);
+    place
+}
+
+/// What is found in a sound home once it was broken in one way: all of that one kind. Nothing is changed by the look.
+fn found(kind: &str, code: i32, place: &Place) -> String {
+    let before = tree(&place.home());
+    let outcome = place.json(["check"]);
+    let counts = outcome["counts"].as_object().unwrap();
+    assert_eq!(counts.keys().collect::<Vec<_>>(), [kind], "{outcome}");
+    let ran = place.run(["check", "-v"]);
+    assert_eq!(ran.code, Some(code), "{ran:?}");
+    assert_eq!(differences(&before, &tree(&place.home())), "");
+    let mut lines = ran.stdout.lines().filter(|l| l.starts_with("  "));
+    let line = lines.next().unwrap_or_default();
+    line.replace(place.root().to_str().unwrap(), "[ROOT]")
+}
+
+#[test]
+fn a_sound_home() {
+    let place = sound();
+    assert_snapshot!(place.run(["check"]).shown(&place), @r"
+    exit: 0
+    --- stdout
+    1 session · 5 files · 3.1 kB
+
+    Nothing is wrong.
+    --- stderr
+    ");
+}
+
+#[test]
+fn an_empty_home() {
+    let place = Place::with_home();
+    assert_snapshot!(place.run(["check"]).shown(&place), @r"
+    exit: 0
+    --- stdout
+    0 sessions · 3 files · 2.7 kB
+
+    Nothing is wrong.
+    --- stderr
+    ");
+}
+
+#[test]
+fn what_is_lost_or_damaged() {
+    let place = sound();
+    place.put_home(
+        "index.json",
+        r#"[{"id": "20240603_crawler"}, {"id": "20240604_gone"}]"#,
+    );
+    assert_snapshot!(found("missing-session", 4, &place), @r"  missing-session     1   20240604_gone  is in the index, and found nowhere");
+
+    let place = sound();
+    place.put_home(
+        &format!("{CRAWLER}/context/turn_002.json"),
+        "{\"turn\": 2, \"text\": \"五",
+    );
+    assert_snapshot!(found("torn-json", 4, &place), @r"  torn-json     1   20240603_crawler  context/turn_002.json ends in mid-record");
+
+    let place = sound();
+    place.put_home(
+        &format!("{CRAWLER}/logs/agent_run.log"),
+        [b"line\n".as_slice(), &[0; 512], b"line\n"].concat(),
+    );
+    assert_snapshot!(found("nul-run", 4, &place), @r"  nul-run     1   20240603_crawler  logs/agent_run.log holds 512 NUL bytes from byte 6 on");
+
+    let place = sound();
+    place.put_home(&format!("{CRAWLER}/context/turn_004.json"), "{}");
+    assert_snapshot!(found("missing-turn", 4, &place), @r"  missing-turn     2   20240603_crawler  002 between 001 and 004");
+
+    let place = sound();
+    place.put_home(
+        &format!("{CRAWLER}/artifacts/.report.pdf.icloud"),
+        "bplist00",
+    );
+    assert_snapshot!(found("placeholder", 4, &place), @r"  placeholder     1   20240603_crawler  artifacts/.report.pdf.icloud stands for report.pdf, which was never downloaded");
+
+    let place = sound();
+    place.put_home(
+        "index.json",
+        r#"[{"id": "20240603_crawler"}, {"id": "20240520_old", "status": "archived"}]"#,
+    );
+    place.put_home("archive/20240520_old.tar.zst", "");
+    assert_snapshot!(found("bad-archive", 4, &place), @r"  bad-archive     1   20240520_old  archive/20240520_old.tar.zst is empty");
+
+    let place = sound();
+    place.put_home("agents/research_agent/agent.yaml", vec![b'#'; 2 << 20]);
+    assert_snapshot!(found("unreadable", 4, &place), @r"  unreadable     1   agents/research_agent/agent.yaml too large to be read (2.1 MB)");
+
+    let place = sound();
+    std::fs::remove_dir_all(place.home().join(CRAWLER)).unwrap();
+    std::fs::create_dir(place.home().join(CRAWLER)).unwrap();
+    assert_snapshot!(found("empty-session", 4, &place), @r"  empty-session     1   20240603_crawler  holds no file");
+
+    let place = sound();
+    std::fs::remove_file(place.home().join(CRAWLER).join("session.json")).unwrap();
+    assert_snapshot!(found("no-session-json", 4, &place), @r"  no-session-json     1   20240603_crawler  has no session.json beside its 1 file");
+}
+
+#[test]
+fn what_stands_twice() {
+    let place = sound();
+    place.put_home(
+        &format!("{CRAWLER}/context/turn_001 (1).json"),
+        "{\"turn\": 1, \"text\": \"一\"}\n",
+    );
+    assert_snapshot!(found("conflict-copy", 4, &place), @r"  conflict-copy     1   20240603_crawler  context/turn_001 (1).json is the same as turn_001.json");
+
+    let place = sound();
+    place.put_home(
+        &format!("{CRAWLER}/context/turn_001-MACBOOK.json"),
+        "{\"turn\": 1, \"text\": \"二\"}\n",
+    );
+    place.put_home(
+        &format!("{CRAWLER}/context/turn_001 (MacBook's conflicted copy 2024-06-03).json"),
+        "{\"turn\": 1, \"text\": \"三\"}\n",
+    );
+    found("conflict-copy", 4, &place);
+
+    let place = sound();
+    place.put_home(&format!("{CRAWLER} (1)/session.json"), "{}");
+    assert_snapshot!(found("conflict-dir", 4, &place), @r"  conflict-dir     1   20240603_crawler  sessions/20240603_crawler (1) holds 1 file of 20240603_crawler, 1 unlike there");
+
+    let place = sound();
+    place.put_home(
+        "index.json",
+        r#"[{"id": "20240603_crawler", "tags": ["a"]}, {"id": "20240603_crawler"}]"#,
+    );
+    assert_snapshot!(found("duplicate-id", 4, &place), @r"  duplicate-id     1   20240603_crawler  index.json has 2 entries with the id 20240603_crawler");
+
+    let place = sound();
+    place.put_home(&format!("{CRAWLER}/artifacts/Report.md"), "a");
+    place.put_home(&format!("{CRAWLER}/artifacts/report.md"), "b");
+    assert_snapshot!(found("name-collision", 4, &place), @r"  name-collision     1   20240603_crawler  artifacts/report.md differs from Report.md only by upper and lower case");
+}
+
+#[test]
+fn what_points_nowhere_or_disagrees() {
+    let place = sound();
+    symlink(
+        "gone.md",
+        place.home().join(CRAWLER).join("artifacts/latest"),
+    )
+    .unwrap();
+    assert_snapshot!(found("dangling-link", 4, &place), @r"  dangling-link     1   20240603_crawler  artifacts/latest points to gone.md, which is not there");
+
+    let place = sound();
+    place.put_home(
+        &format!("{CRAWLER}/session.json"),
+        r#"{"id": "20240603_crawler", "cwd": "/nowhere/at/all"}"#,
+    );
+    assert_snapshot!(found("wrong-cwd", 4, &place), @r"  wrong-cwd     1   20240603_crawler  session.json would resume in /nowhere/at/all, which is not there");
+
+    let place = sound();
+    place.put_home(
+        &format!("{CRAWLER}/session.json"),
+        r#"{"id": "20240603_crawler", "agent": "nobody"}"#,
+    );
+    assert_snapshot!(found("unknown-agent", 4, &place), @r"  unknown-agent     1   20240603_crawler  session.json is of the agent nobody, and agents/nobody/ is not there");
+
+    let place = sound();
+    place.put_home(
+        "agents/research_agent/agent.yaml",
+        "name: research_agent\nskills: [web_search]\n",
+    );
+    assert_snapshot!(found("missing-skill", 4, &place), @r"  missing-skill     1   agents/research_agent/skills/web_search.yaml is not there; agents/research_agent/agent.yaml names it");
+
+    let place = sound();
+    place.session("20240606_by_hand", 6);
+    assert_snapshot!(found("unindexed-session", 4, &place), @r"  unindexed-session     1   20240606_by_hand  is not in the index");
+
+    let place = sound();
+    place.put_home("archive/20240520_old.tar.zst", b"\x28\xb5\x2f\xfd");
+    assert_snapshot!(found("archive-unindexed", 4, &place), @r"  archive-unindexed     1   20240520_old  archive/20240520_old.tar.zst is not in the index");
+
+    let place = sound();
+    std::fs::set_permissions(place.home(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_snapshot!(found("open-to-others", 4, &place), @r"  open-to-others     1   mode 0755: other users of this machine can enter it; 0700 keeps them out");
+}
+
+#[test]
+fn what_one_should_only_know_is_no_failure() {
+    let place = sound();
+    place.session("my session (x)", 6);
+    place.ok(["index", "-q"]);
+    assert_snapshot!(found("bad-name", 0, &place), @r"  bad-name     1   my session (x)  the name does not begin with a date: YYYYMMDD_task");
+    assert_snapshot!(place.run(["check"]).shown(&place), @r"
+    exit: 0
+    --- stdout
+    2 sessions · 7 files · 3.5 kB
+
+    Nothing is wrong.
+
+    Good to know
+      bad-name     1   my session (x)  the name does not begin with a date: YYYYMMDD_task
+    --- stderr
+    ");
+
+    let place = sound();
+    symlink(
+        "/etc/hosts",
+        place.home().join(CRAWLER).join("artifacts/hosts"),
+    )
+    .unwrap();
+    assert_snapshot!(found("outside-link", 0, &place), @r"  outside-link     1   20240603_crawler  artifacts/hosts points to /etc/hosts, out of the home");
+}
+
+/// A home that was migrated from `[ROOT]/old drive`.
+fn migrated() -> Place {
+    let place = Place::new();
+    place.put(
+        "old drive/sessions/20240603_crawler/session.json",
+        "{\"id\": \"20240603_crawler\"}\n",
+    );
+    place.ok([
+        "migrate",
+        "old drive",
+        support::home::HOME,
+        "--no-state",
+        "-y",
+        "-q",
+    ]);
+    place
+}
+
+#[test]
+fn references_to_the_place_that_it_came_from() {
+    let place = migrated();
+    place.ok(["check"]);
+    let old = place.path("old drive").display().to_string();
+    place.put_home(
+        &format!("{CRAWLER}/memory/notes.md"),
+        format!("see {old}/sessions and {old}\n"),
+    );
+    assert_snapshot!(found("stale-path", 4, &place), @r"  stale-path     1   20240603_crawler  memory/notes.md holds 2 references to [ROOT]/old drive");
+
+    let place = migrated();
+    let old = place.path("old drive").display().to_string();
+    place.put_home(
+        &format!("{CRAWLER}/memory/notes.md"),
+        format!("看{old}的文件\n"),
+    );
+    assert_snapshot!(found("doubtful-path", 0, &place), @r"  doubtful-path     1   20240603_crawler  memory/notes.md holds 1 reference to [ROOT]/old drive, with a letter of another script right behind it, left alone");
+
+    let place = migrated();
+    let old = place.path("old drive").display().to_string();
+    place.put_home(
+        &format!("{CRAWLER}/artifacts/model.bin"),
+        [b"\0\x01\xff\xfe\0\0", old.as_bytes(), b"\0\0\xff"].concat(),
+    );
+    assert_snapshot!(found("binary-path", 0, &place), @r"  binary-path     1   20240603_crawler  artifacts/model.bin holds 1 reference to [ROOT]/old drive in binary data, left alone");
+}
+
+/// Two sessions with something wrong each, and one that is sound.
+fn damaged() -> Place {
+    let place = Place::with_sessions();
+    place.put_home(&format!("{CRAWLER}/context/turn_003.json"), "{");
+    for n in 1..=6 {
+        place.put_home(
+            &format!("sessions/20240604_数据清洗/artifacts/表 ({n}).csv"),
+            format!("{n}\n"),
+        );
+    }
+    place.put_home("sessions/20240604_数据清洗/artifacts/表.csv", "0\n");
+    place
+}
+
+#[test]
+fn the_worst_first_and_a_few_of_each() {
+    let place = damaged();
+    assert_snapshot!(place.run(["check"]).shown(&place), @r"
+    exit: 4
+    --- stdout
+    3 sessions · 17 files · 4.0 kB
+
+    8 problems
+      torn-json         1   20240603_crawler  context/turn_003.json ends in mid-record
+      missing-turn      1   20240603_crawler  002 between 001 and 003
+      conflict-copy     6   20240604_数据清洗  artifacts/表 (1).csv differs from 表.csv, and is older
+                            20240604_数据清洗  artifacts/表 (2).csv differs from 表.csv, and is older
+                            20240604_数据清洗  artifacts/表 (3).csv differs from 表.csv, and is older
+                            … 3 more; in all 6 diverged
+
+    Every finding: wbhome check -v
+    --- stderr
+    ");
+    assert_snapshot!(place.run(["check", "-v"]).shown(&place), @r"
+    exit: 4
+    --- stdout
+    3 sessions · 17 files · 4.0 kB
+
+    8 problems
+      torn-json         1   20240603_crawler  context/turn_003.json ends in mid-record
+      missing-turn      1   20240603_crawler  002 between 001 and 003
+      conflict-copy     6   20240604_数据清洗  artifacts/表 (1).csv differs from 表.csv, and is older
+                            20240604_数据清洗  artifacts/表 (2).csv differs from 表.csv, and is older
+                            20240604_数据清洗  artifacts/表 (3).csv differs from 表.csv, and is older
+                            20240604_数据清洗  artifacts/表 (4).csv differs from 表.csv, and is older
+                            20240604_数据清洗  artifacts/表 (5).csv differs from 表.csv, and is older
+                            20240604_数据清洗  artifacts/表 (6).csv differs from 表.csv, and is older
+    --- stderr
+    ");
+    assert_snapshot!(place.run(["check", "-q"]).shown(&place), @r"
+    exit: 4
+    --- stdout
+    3 sessions · 17 files · 4.0 kB
+
+    8 problems
+      torn-json         1   20240603_crawler  context/turn_003.json ends in mid-record
+      missing-turn      1   20240603_crawler  002 between 001 and 003
+      conflict-copy     6   20240604_数据清洗  artifacts/表 (1).csv differs from 表.csv, and is older
+                            20240604_数据清洗  artifacts/表 (2).csv differs from 表.csv, and is older
+                            20240604_数据清洗  artifacts/表 (3).csv differs from 表.csv, and is older
+                            … 3 more; in all 6 diverged
+
+    Every finding: wbhome check -v
+    --- stderr
+    ");
+}
+
+#[test]
+fn only_some_sessions() {
+    let place = damaged();
+    assert_snapshot!(place.run(["check", "crawler"]).shown(&place), @r"
+    exit: 4
+    --- stdout
+    1 session · 3 files · 139 B
+
+    2 problems
+      torn-json        1   20240603_crawler  context/turn_003.json ends in mid-record
+      missing-turn     1   20240603_crawler  002 between 001 and 003
+    --- stderr
+    ");
+    assert_eq!(place.run(["check", "@3", "清洗"]).code, Some(4));
+    place.ok(["check", "api_refactor"]);
+    assert_eq!(place.run(["check", "nothing"]).code, Some(1));
+}
+
+#[test]
+fn verbose_json_is_a_document_a_line() {
+    let place = damaged();
+    let ran = place.run(["check", "-v", "--json"]);
+    assert_eq!(ran.code, Some(4));
+    let kinds: Vec<String> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|finding| {
+            assert_eq!(finding["schema"], "wbhome/finding/1");
+            finding["kind"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(
+        kinds.len() as u64,
+        place.json(["check"])["findings"].as_array().unwrap().len() as u64
+    );
+    assert_eq!(kinds[0], "torn-json");
+    let sound = sound().run(["check", "-v", "--json"]);
+    assert_eq!((sound.code, sound.stdout.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_broken_index_is_told_and_the_sessions_are_looked_at() {
+    let place = damaged();
+    place.put_home("index.json", "[{\"id\": \"20240603_crawler\"");
+    let ran = place.run(["check", "crawler"]);
+    assert_snapshot!(ran.shown(&place), @r"
+    exit: 4
+    --- stdout
+    1 session · 3 files · 139 B
+
+    2 problems
+      torn-json        1   20240603_crawler  context/turn_003.json ends in mid-record
+      missing-turn     1   20240603_crawler  002 between 001 and 003
+    --- stderr
+    warning: the index is broken at line 1, column 26 (EOF while parsing an object): [ROOT]/me/workbuddy_home/index.json; sessions are looked at without it
+    ");
+    place.put_home("index.json", "[");
+    assert_snapshot!(place.run(["check", "api_refactor"]).shown(&place), @r"
+    exit: 4
+    --- stdout
+    1 session · 2 files · 148 B
+
+    Nothing is wrong here but the index.
+    --- stderr
+    warning: the index is broken at line 1, column 1 (EOF while parsing a list): [ROOT]/me/workbuddy_home/index.json; sessions are looked at without it
+    ");
+    let place = sound();
+    place.put_home("index.json", "[");
+    assert_snapshot!(place.run(["check"]).shown(&place), @r"
+    exit: 4
+    --- stdout
+    1 session · 5 files · 2.8 kB
+
+    1 problem
+      torn-json     1   index.json ends in mid-record
+    --- stderr
+    warning: the index is broken at line 1, column 1 (EOF while parsing a list): [ROOT]/me/workbuddy_home/index.json; sessions are looked at without it
+    ");
+}
+
+#[test]
+fn names_can_not_drive_the_terminal() {
+    let place = sound();
+    place.put_home(
+        "sessions/20240606_\u{1b}[31m\u{202e}x/context/a\u{7}.json",
+        "{",
+    );
+    let ran: Ran = place.run(["check", "-v"]);
+    assert_eq!(ran.code, Some(4));
+    assert!(
+        ran.stdout.contains("20240606_\\x1b[31m\\u{202e}x"),
+        "{ran:?}"
+    );
+    assert!(ran.stdout.contains("a\\x07.json"), "{ran:?}");
+    assert!(ran.stdout.chars().all(|c| c == '\n' || !c.is_control()));
+}
+
+#[test]
+fn usage() {
+    let place = sound();
+    assert_eq!(place.run(["check", "--rebuild"]).code, Some(2));
+    assert_eq!(place.run(["check", "-q", "-v"]).code, Some(2));
+}

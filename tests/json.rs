@@ -1,0 +1,621 @@
+//! Every document that `--json` prints, declared once more and strictly: a field that appears, disappears or changes its
+//! type fails here, and so does one that `docs/json.md` does not describe.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "it lays out folders, and says what does not fit"
+)]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, Error};
+use serde_json::{Map, Value};
+use support::corpus::Corpus;
+use support::{Place, Ran};
+use wbhome::check::FindingKind;
+
+/// Always there, and sometimes null. (`Option` is what may be left out.)
+struct Null<T>(Option<T>);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Null<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Null => Ok(Null(None)),
+            value => serde_json::from_value(value)
+                .map(|v| Null(Some(v)))
+                .map_err(D::Error::custom),
+        }
+    }
+}
+
+/// Never null, but may be left out.
+type Absent<T> = Option<T>;
+
+/// `source`: text, or the bytes of what is none.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Exact {
+    Text(String),
+    Bytes(ExactBytes),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExactBytes {
+    bytes: String,
+}
+
+/// Declares documents and their parts: the heading of each in `docs/json.md`, and its fields.
+macro_rules! documents {
+    ($($heading:literal $name:ident { $($field:ident: $type:ty,)* })*) => {
+        $(
+            #[derive(Deserialize)]
+            #[serde(deny_unknown_fields)]
+            #[allow(dead_code, reason = "that a field is there, and of its type, is the test")]
+            struct $name { $($field: $type,)* }
+        )*
+        const DECLARED: &[(&str, &[&str])] = &[$(($heading, &[$(stringify!($field)),*])),*];
+    };
+}
+
+documents! {
+    "wbhome/error/1" Failure { schema: String, kind: String, message: String, hints: Vec<String>, exit: u8, }
+    "wbhome/init/1" Init {
+        schema: String, path: String, path_bytes: Absent<String>, id: String, written: Vec<String>, adopted: bool,
+        tightened: Null<u32>,
+    }
+    "wbhome/init-plan/1" InitPlan {
+        schema: String, path: String, path_bytes: Absent<String>, missing: Vec<String>, adopts: bool,
+        tightens: Null<u32>,
+    }
+    "wbhome/new/1" New {
+        schema: String, id: String, path: String, path_bytes: Absent<String>, entry: Map<String, Value>,
+        warnings: Vec<String>,
+    }
+    "wbhome/new-plan/1" NewPlan {
+        schema: String, id: String, path: String, path_bytes: Absent<String>, entry: Map<String, Value>,
+        warnings: Vec<String>,
+    }
+    "wbhome/ls/1" Ls { schema: String, sessions: Vec<Session>, total: u64, stale: bool, strangers: Vec<Location>, }
+    "session" Session {
+        id: String, status: String, title: Null<String>, agent: Null<String>, project: Null<String>,
+        tags: Vec<String>, sync_tag: Null<String>, created: Null<Timestamp>, updated: Null<Timestamp>,
+        holds: Null<Holds>, archive: Null<Map<String, Value>>,
+    }
+    "holds" Holds {
+        turns: u64, files: u64, bytes: u64, context: Tally, memory: Tally, artifacts: Tally, logs: Tally,
+        other: Tally, unreadable: u64,
+    }
+    "tally" Tally { files: u64, bytes: u64, }
+    "place" Location { path: String, path_bytes: Absent<String>, }
+    "wbhome/path/1" Found { schema: String, id: String, path: String, path_bytes: Absent<String>, exists: bool, }
+    "wbhome/label/1" Label {
+        schema: String, sessions: Vec<Labelled>, changed: u64, unchanged: u64, views: Views,
+    }
+    "wbhome/label-plan/1" LabelPlan { schema: String, sessions: Vec<Labelled>, }
+    "labelled" Labelled { id: String, before: Labels, after: Labels, added: bool, }
+    "labels" Labels { title: Null<String>, project: Null<String>, tags: Vec<String>, sync_tag: Null<String>, }
+    "views" Views { made: Vec<String>, removed: Vec<String>, foreign: Vec<String>, unusable: Vec<String>, }
+    "wbhome/index/1" Index {
+        schema: String, added: Vec<String>, renamed: Vec<Renamed>, returned: Vec<String>, archived: Vec<String>,
+        missing: Vec<String>, completed: Vec<String>, unchanged: u64, entries: u64, problems: Vec<Problem>,
+        not_entries: u64, views: Views, former_index: Null<String>, strangers: Vec<Location>,
+    }
+    "wbhome/index-plan/1" IndexPlan {
+        schema: String, rebuild: bool, added: Vec<String>, renamed: Vec<Renamed>, returned: Vec<String>,
+        archived: Vec<String>, missing: Vec<String>, completed: Vec<String>, unchanged: u64, entries: u64,
+        problems: Vec<Problem>, not_entries: u64,
+    }
+    "renamed" Renamed { from: String, to: String, }
+    "problem" Problem { id: String, why: String, }
+    "wbhome/check/1" Check {
+        schema: String, sessions: u64, files: u64, bytes: u64, probed: u64, counts: BTreeMap<String, u64>,
+        findings: Vec<Finding>,
+    }
+    "wbhome/finding/1" Finding {
+        schema: Absent<String>, kind: String, path: String, path_bytes: Absent<String>, session: Absent<String>,
+        detail: String, of: Absent<String>, of_bytes: Absent<String>, relation: Absent<String>, turn: Absent<u32>,
+        count: Absent<u64>,
+    }
+    "wbhome/migrate/1" Migrate {
+        schema: String, source: Exact, home: String, started: Timestamp, finished: Timestamp,
+        keep_until: Timestamp, resumed: bool, totals: Totals, classes: Classes, references: References,
+        skipped: Vec<Skipped>, restless: Vec<Location>, databases: Vec<Database>, sessions: SessionCounts,
+        findings: Vec<Finding>, warnings: Vec<String>, command: Null<SmokeTest>, record: String,
+    }
+    "totals" Totals { sessions: u64, files: u64, folders: u64, bytes: u64, }
+    "classes" Classes {
+        copied: u64, rewritten: u64, linked: u64, folders: u64, skipped: u64, total: u64, links_rewritten: u64,
+        links_kept: u64, hard_links: u64, kept: u64,
+    }
+    "references" References {
+        changed: u64, by_mapping: Vec<Mapped>, by_spelling: BTreeMap<String, u64>, left: u64,
+        also_mentioned: BTreeMap<String, u64>,
+    }
+    "mapped" Mapped { old: String, new: String, count: u64, }
+    "skipped" Skipped { path: String, path_bytes: Absent<String>, reason: String, failed: bool, }
+    "database" Database { path: String, path_bytes: Absent<String>, references: u64, notes: Vec<String>, }
+    "sessions" SessionCounts {
+        source_folders: u64, source_indexed: u64, home_folders: u64, home_indexed: u64, added: u64, missing: u64,
+    }
+    "command" SmokeTest { command: String, exit: Null<i32>, }
+    "wbhome/migrate-plan/1" MigratePlan {
+        schema: String, source: Exact, home: String, sessions: u64, files: u64, folders: u64, bytes: u64,
+        mappings: Vec<Mapping>, skipped: Vec<Skipped>, warnings: Vec<String>, resumes: bool,
+    }
+    "mapping" Mapping { old: String, new: String, }
+    "wbhome/migrate-verify/1" MigrateVerify {
+        schema: String, source: Exact, migrated: Timestamp, compared: u64, equal: u64,
+        differences: Vec<Difference>, new_in_home: u64,
+    }
+    "difference" Difference { path: String, path_bytes: Absent<String>, kind: String, detail: String, }
+}
+
+/// Documents whose fields are those of another.
+const ALIKE: [(&str, &str); 2] = [
+    ("wbhome/migrate-status/1", "wbhome/migrate/1"),
+    ("finding", "wbhome/finding/1"),
+];
+
+/// The one document of a run, whatever its exit code, as the strict form of it.
+fn read<T: DeserializeOwned>(schema: &str, ran: &Ran) -> T {
+    let text = ran
+        .stdout
+        .strip_suffix('\n')
+        .unwrap_or_else(|| panic!("{ran:?}"));
+    assert!(!text.contains('\n'), "one line: {text}");
+    assert!(
+        text.starts_with(&format!("{{\"schema\":\"wbhome/{schema}\"")),
+        "{text}"
+    );
+    let value: Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    no_nulls_left_out(&value);
+    serde_json::from_value(value).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// Of what may be left out, nothing is null instead.
+fn no_nulls_left_out(value: &Value) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                let absent = [
+                    "path_bytes",
+                    "of_bytes",
+                    "of",
+                    "relation",
+                    "turn",
+                    "count",
+                    "session",
+                ];
+                assert!(
+                    !(value.is_null() && absent.contains(&key.as_str())),
+                    "{key}"
+                );
+                no_nulls_left_out(value);
+            }
+        }
+        Value::Array(values) => values.iter().for_each(no_nulls_left_out),
+        _ => {}
+    }
+}
+
+fn json(place: &Place, args: &[&str]) -> Ran {
+    place.run(args.iter().chain(&["--json"]))
+}
+
+#[test]
+fn init() {
+    let place = Place::new();
+    let plan: InitPlan = read("init-plan/1", &json(&place, &["init", "home", "-n"]));
+    assert!(plan.missing.contains(&".".into()) && !plan.adopts && plan.tightens.0.is_none());
+    let made: Init = read("init/1", &json(&place, &["init", "home"]));
+    assert_eq!(made.path, place.path("home").display().to_string());
+    assert_eq!(made.id.len(), 32);
+    assert!(!made.adopted && made.path_bytes.is_none() && made.tightened.0.is_none());
+    place.put("old/sessions/20240603_x/session.json", "{}");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path("old"), open).unwrap();
+    let plan: InitPlan = read("init-plan/1", &json(&place, &["init", "old", "-n"]));
+    assert_eq!(plan.tightens.0, Some(0o755));
+    let made: Init = read("init/1", &json(&place, &["init", "old", "-q"]));
+    assert_eq!((made.adopted, made.tightened.0), (true, Some(0o755)));
+}
+
+#[test]
+fn new_and_path() {
+    let place = Place::with_home();
+    let args = ["new", "数据", "--agent", "nobody", "--tag", "x"];
+    let plan: NewPlan = read("new-plan/1", &json(&place, &[&args[..], &["-n"]].concat()));
+    let made: New = read("new/1", &json(&place, &args));
+    assert_eq!(
+        (&plan.id, &plan.path, plan.warnings.len()),
+        (&made.id, &made.path, 1)
+    );
+    let on_disk = place.index()[0].as_object().unwrap().clone();
+    assert_eq!(made.entry, on_disk);
+    let found: Found = read("path/1", &json(&place, &["path", "数据/context"]));
+    assert_eq!((found.id, found.exists), (made.id, true));
+    assert_eq!(found.path, format!("{}/context", made.path));
+}
+
+#[test]
+fn ls() {
+    let place = Place::with_sessions();
+    let mut index = place.index();
+    let old = serde_json::json!({"id": "20240520_old", "status": "archived", "archive": {"file": "archive/20240520_old.tar.zst", "bytes": 7, "blake3": null}});
+    index.as_array_mut().unwrap().push(old);
+    place.put_home("index.json", index.to_string());
+    std::fs::create_dir(
+        place
+            .home()
+            .join("sessions")
+            .join(OsStr::from_bytes(b"a\xff")),
+    )
+    .unwrap();
+    place.ok(["index", "-q"]);
+    let listed: Ls = read("ls/1", &json(&place, &["ls", "--sort", "id"]));
+    assert_eq!(
+        (listed.sessions.len(), listed.total, listed.stale),
+        (4, 4, false)
+    );
+    assert_eq!(listed.strangers[0].path, "a\u{fffd}");
+    assert_eq!(listed.strangers[0].path_bytes.as_deref(), Some("Yf8="));
+    let [gone, crawler, ..] = &listed.sessions[..] else {
+        panic!()
+    };
+    assert!(gone.holds.0.is_none() && gone.archive.0.is_some());
+    let holds = crawler.holds.0.as_ref().unwrap();
+    assert_eq!((holds.turns, holds.files, holds.context.files), (1, 2, 1));
+    assert_eq!(
+        crawler.updated.0.unwrap().to_string(),
+        "2024-06-03T09:00:00Z"
+    );
+}
+
+#[test]
+fn label() {
+    let place = Place::with_sessions();
+    place.put_home("projects/stray", "");
+    let args = [
+        "label",
+        "crawler",
+        "清洗",
+        "--tag",
+        "x",
+        "--project",
+        "alpha",
+    ];
+    let plan: LabelPlan = read(
+        "label-plan/1",
+        &json(&place, &[&args[..], &["-n"]].concat()),
+    );
+    assert_eq!(plan.sessions.len(), 2);
+    let done: Label = read("label/1", &json(&place, &args));
+    assert_eq!(
+        (done.changed, done.unchanged, done.views.made.len()),
+        (2, 0, 2)
+    );
+    assert_eq!(done.views.foreign, ["projects/stray"]);
+    assert_eq!(done.sessions[0].after.project.0.as_deref(), Some("alpha"));
+}
+
+#[test]
+fn index() {
+    let place = Place::with_sessions();
+    let sessions = place.home().join("sessions");
+    std::fs::rename(
+        sessions.join("20240603_crawler"),
+        sessions.join("20240603_renamed"),
+    )
+    .unwrap();
+    place.session("20240606_by_hand", 6);
+    let plan: IndexPlan = read("index-plan/1", &json(&place, &["index", "-n"]));
+    assert_eq!((plan.rebuild, plan.renamed.len()), (false, 1));
+    let done: Index = read("index/1", &json(&place, &["index"]));
+    assert_eq!(
+        (done.renamed[0].to.as_str(), done.added.len()),
+        ("20240603_renamed", 1)
+    );
+    let classes = [
+        &done.added,
+        &done.returned,
+        &done.archived,
+        &done.missing,
+        &done.completed,
+    ];
+    let classed: usize = classes.iter().map(|c| c.len()).sum();
+    assert_eq!(
+        classed as u64 + done.renamed.len() as u64 + done.unchanged,
+        done.entries
+    );
+    place.put_home("index.json", "[");
+    let done: Index = read("index/1", &json(&place, &["index", "--rebuild"]));
+    assert!(done.former_index.0.unwrap().starts_with(".wbhome/trash/"));
+}
+
+#[test]
+fn check() {
+    let place = Place::with_sessions();
+    place.put_home("sessions/20240603_crawler/context/turn_003.json", "{");
+    place.put_home("sessions/20240603_crawler/context/turn_001 (1).json", "{");
+    let name = OsStr::from_bytes(b"a\xff.json");
+    std::fs::write(
+        place.home().join("sessions/20240603_crawler").join(name),
+        "{",
+    )
+    .unwrap();
+    let looked: Check = read("check/1", &json(&place, &["check"]));
+    assert_eq!(
+        looked.counts.values().sum::<u64>(),
+        looked.findings.len() as u64
+    );
+    assert_eq!(looked.counts["torn-json"], 2);
+    assert!(looked.findings.iter().any(|f| f.path_bytes.is_some()));
+    assert!(
+        looked
+            .findings
+            .iter()
+            .any(|f| f.relation.is_some() && f.of.is_some())
+    );
+    assert!(looked.findings.iter().any(|f| f.turn == Some(2)));
+    let kinds: BTreeSet<&str> = FindingKind::ALL.iter().map(|k| k.as_str()).collect();
+    assert!(
+        looked
+            .findings
+            .iter()
+            .all(|f| f.schema.is_none() && kinds.contains(f.kind.as_str()))
+    );
+    let lines = json(&place, &["check", "-v"]);
+    for line in lines.stdout.split_inclusive('\n') {
+        let ran = Ran {
+            stdout: line.to_owned(),
+            ..lines.clone()
+        };
+        assert!(read::<Finding>("finding/1", &ran).schema.is_some());
+    }
+}
+
+#[test]
+fn migrate() {
+    let place = Place::new();
+    let drive = place.path("drive");
+    let corpus = Corpus {
+        damage: true,
+        old_path: drive.display().to_string(),
+        ..Corpus::default()
+    };
+    corpus.write(&drive).unwrap();
+    place.put("drive/left.tmp", "");
+    place.put("drive/wbhome.toml", "[check]\ncommand = \"exit 0\"\n");
+    let args = [
+        "migrate",
+        "drive",
+        "home",
+        "--no-state",
+        "-y",
+        "--exclude",
+        "*.tmp",
+    ];
+    let plan: MigratePlan = read(
+        "migrate-plan/1",
+        &json(&place, &[&args[..], &["-n"]].concat()),
+    );
+    assert!(!plan.resumes && plan.mappings.len() == 1 && plan.skipped.len() == 1);
+    assert!(matches!(plan.source, Exact::Text(path) if path == drive.display().to_string()));
+    let done: Migrate = read("migrate/1", &json(&place, &args));
+    let classes = &done.classes;
+    assert_eq!(
+        classes.copied + classes.rewritten + classes.linked + classes.folders + classes.skipped,
+        classes.total
+    );
+    assert_eq!(done.totals.bytes, plan.bytes);
+    assert!(!done.findings.is_empty() && done.references.changed > 0);
+    assert!(Path::new(&done.record).is_dir());
+    let spellings = [
+        "plain",
+        "json",
+        "json-nested",
+        "url",
+        "shell",
+        "home",
+        "windows",
+        "slug",
+    ];
+    assert!(
+        done.references
+            .by_spelling
+            .keys()
+            .all(|s| spellings.contains(&s.as_str()))
+    );
+    assert_eq!(
+        done.references
+            .by_mapping
+            .iter()
+            .map(|m| m.count)
+            .sum::<u64>(),
+        done.references.changed
+    );
+    let status: Migrate = read(
+        "migrate-status/1",
+        &json(&place, &["migrate", "status", "--home", "home"]),
+    );
+    assert_eq!(
+        (status.finished, status.findings.len()),
+        (done.finished, done.findings.len())
+    );
+
+    let verify = ["migrate", "verify", "--home", "home"];
+    let same: MigrateVerify = read("migrate-verify/1", &json(&place, &verify));
+    assert_eq!((same.equal, same.differences.len()), (same.compared, 0));
+    std::fs::write(place.path("home/sessions/new file"), "").unwrap();
+    let changed = std::fs::read_dir(place.path("home/agents"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    std::fs::write(changed.path().join("agent.yaml"), "changed").unwrap();
+    let ran = json(&place, &verify);
+    let differs: MigrateVerify = read("migrate-verify/1", &ran);
+    assert_eq!(
+        (ran.code, differs.differences.len(), differs.new_in_home),
+        (Some(4), 1, same.new_in_home + 1)
+    );
+    assert_eq!(differs.differences[0].kind, "changed-in-home");
+}
+
+#[test]
+fn a_source_that_is_not_utf8() {
+    let place = Place::new();
+    let source = place.root().join(OsStr::from_bytes(b"dr\xffve"));
+    std::fs::create_dir_all(source.join("sessions/20240603_x")).unwrap();
+    std::fs::write(source.join("sessions/20240603_x/session.json"), "{}").unwrap();
+    let run = |more: &[&str]| {
+        let mut command = place.command();
+        command
+            .arg("migrate")
+            .arg(&source)
+            .args(["home", "--no-state", "-y", "--json"])
+            .args(more);
+        Ran::of(command.output().unwrap())
+    };
+    let plan: MigratePlan = read("migrate-plan/1", &run(&["-n"]));
+    let done: Migrate = read("migrate/1", &run(&[]));
+    for source in [plan.source, done.source] {
+        let Exact::Bytes(ExactBytes { bytes }) = source else {
+            panic!("text")
+        };
+        assert!(!bytes.is_empty());
+    }
+}
+
+#[test]
+fn errors() {
+    let place = Place::with_sessions();
+    let kinds = |args: &[&str]| {
+        let ran = json(&place, args);
+        assert_eq!(ran.stdout, "", "{args:?}");
+        let document = ran.stderr.strip_suffix('\n').unwrap();
+        let error: Failure =
+            serde_json::from_str(document).unwrap_or_else(|e| panic!("{e}: {document}"));
+        assert_eq!(
+            (error.schema.as_str(), Some(i32::from(error.exit))),
+            ("wbhome/error/1", ran.code)
+        );
+        assert!(
+            !error.message.is_empty() && !error.message.contains('\n'),
+            "{}",
+            error.message
+        );
+        error.kind
+    };
+    assert_eq!(kinds(&["path", "nothing"]), "failed");
+    assert_eq!(kinds(&["path"]), "usage");
+    assert_eq!(kinds(&["ls", "--since", "x"]), "usage");
+    assert_eq!(kinds(&["ls", "--home", "gone"]), "no-home");
+    place.put_home(".wbhome/home.json", r#"{"format": 9}"#);
+    assert_eq!(kinds(&["ls"]), "newer");
+    // `locked` and `interrupted` are in tests/global.rs.
+}
+
+fn document() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/json.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The rows of the tables below each heading: their first cell, without its backticks. A heading may name several.
+fn sections() -> BTreeMap<String, Vec<String>> {
+    let mut sections: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut under: Vec<String> = Vec::new();
+    for line in document().lines() {
+        if let Some(heading) = line.strip_prefix('#') {
+            under = heading
+                .split('`')
+                .skip(1)
+                .step_by(2)
+                .map(str::to_owned)
+                .collect();
+            for name in &under {
+                assert!(
+                    sections.insert(name.clone(), Vec::new()).is_none(),
+                    "two headings `{name}`"
+                );
+            }
+        } else if let Some(row) = line.strip_prefix("| `") {
+            let cell = row.split('`').next().unwrap();
+            for name in &under {
+                sections.get_mut(name).unwrap().push(cell.to_owned());
+            }
+        }
+    }
+    sections
+}
+
+#[test]
+fn every_schema_and_every_field_is_documented() {
+    let mut sections = sections();
+    let kinds: BTreeSet<&str> = FindingKind::ALL.iter().map(|k| k.as_str()).collect();
+    let alike = ALIKE.map(|(name, other)| {
+        let declared = DECLARED.iter().find(|(n, _)| *n == other).unwrap();
+        (name, declared.1)
+    });
+    for (name, fields) in DECLARED.iter().copied().chain(alike) {
+        let mut rows = sections
+            .remove(name)
+            .unwrap_or_else(|| panic!("no heading `{name}` in docs/json.md"));
+        if name.ends_with("finding") || name.ends_with("finding/1") {
+            let told: BTreeSet<String> = rows.split_off(fields.len()).into_iter().collect();
+            assert_eq!(
+                told.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+                kinds
+            );
+        }
+        assert_eq!(rows, fields, "{name}");
+    }
+    assert!(
+        sections.is_empty(),
+        "described, and never printed: {:?}",
+        sections.keys()
+    );
+}
+
+/// What the sources hand to be printed is declared here.
+#[test]
+fn every_schema_in_the_sources_is_declared() {
+    let cli = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli");
+    let mut printed = BTreeSet::from(["wbhome/error/1".to_owned()]);
+    for entry in std::fs::read_dir(cli).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        for call in ["console.result(", "console.report(", "console.document("] {
+            for after in text.split(call).skip(1) {
+                let schema = after.split('"').nth(1).unwrap();
+                printed.insert(format!("wbhome/{schema}"));
+            }
+        }
+    }
+    let declared: BTreeSet<String> = DECLARED
+        .iter()
+        .map(|(name, _)| *name)
+        .chain(ALIKE.iter().map(|(name, _)| *name))
+        .filter(|name| name.starts_with("wbhome/"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(printed, declared);
+}
+
+#[test]
+fn kinds_mean_in_the_document_what_they_mean_in_the_program() {
+    let text = document();
+    for kind in FindingKind::ALL {
+        let row = format!("| `{kind}` | {} |", kind.meaning());
+        assert!(text.contains(&row), "docs/json.md lacks: {row}");
+    }
+}
