@@ -152,7 +152,7 @@ pub(super) fn session_of(rel: &Path) -> Option<&str> {
 
 fn references(count: u64, to: &str) -> String {
     format!(
-        "{} to {to}",
+        "holds {} to {to}",
         human::plural(count, "reference", "references")
     )
 }
