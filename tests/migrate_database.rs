@@ -325,17 +325,19 @@ fn unfinish(place: &Place) {
 #[test]
 fn a_migration_that_goes_on_after_the_database_was_rewritten_leaves_no_old_log_beside_it() {
     let place = Place::new();
+    let home = place.path("H").to_str().unwrap().to_owned();
     let source = put_database(
         &place,
         true,
         &format!(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, cwd TEXT);
              PRAGMA wal_checkpoint(TRUNCATE);
-             INSERT INTO t (cwd) VALUES ('{OLD}/in-the-log'), ('{OLD}');"
+             INSERT INTO t (cwd) VALUES ('{OLD}/in-the-log'), ('{OLD}');
+             CREATE TABLE w (path TEXT PRIMARY KEY); INSERT INTO w VALUES ('{OLD}'), ('{home}');"
         ),
     );
     let first = migrate(&place);
-    let home = place.path("H").to_str().unwrap().to_owned();
+    assert_eq!(first["databases"][0]["notes"].as_array().unwrap().len(), 1);
     let copy = PathBuf::from(format!("{home}/{FOLDER}/app.db"));
     let log = |p: &Path| PathBuf::from(format!("{}-wal", p.display()));
     // Once killed before the end; once between the database and its log.

@@ -65,6 +65,9 @@ pub struct Done {
     /// It is a SQLite database.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub database: bool,
+    /// What a person should know of a database that was rewritten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -111,6 +114,7 @@ impl Done {
             left: 0,
             foreign: BTreeMap::new(),
             database: false,
+            notes: Vec::new(),
         }
     }
 
