@@ -1,11 +1,11 @@
 //! The one pass: every entry of the source is read once, changed as it streams, published under its final
 //! name, and read back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use rayon::prelude::*;
 
@@ -43,6 +43,8 @@ pub(super) struct Transfer<'a> {
     pub keeps_owner: bool,
     /// Names by which a hard-linked file is met first.
     first_names: HashMap<(u64, u64), PathBuf>,
+    /// The links that an earlier run has listed; read when it is asked for.
+    listed_links: OnceLock<HashSet<PathBuf>>,
     failure: Mutex<Option<Error>>,
     buffers: Mutex<Vec<Buffers>>,
 }
@@ -78,6 +80,7 @@ impl<'a> Transfer<'a> {
             ctx,
             keeps_owner: disk::is_root(),
             first_names,
+            listed_links: OnceLock::new(),
             failure: Mutex::new(None),
             buffers: Mutex::new(Vec::new()),
         })
@@ -241,6 +244,15 @@ impl<'a> Transfer<'a> {
             .filter(|(_, m)| target.starts_with(&m.old))
             .max_by_key(|(_, m)| m.old.len());
         longest.map_or(0, |(i, _)| u16::try_from(i).unwrap_or(u16::MAX))
+    }
+
+    /// Whether an earlier run has listed a link. One that was killed may have made it and not have come to that.
+    fn is_listed(&self, link: &Path) -> Result<bool> {
+        if let Some(listed) = self.listed_links.get() {
+            return Ok(listed.contains(link));
+        }
+        let listed = self.record.listed_links()?;
+        Ok(self.listed_links.get_or_init(|| listed).contains(link))
     }
 
     pub fn path(&self, rel: &Path) -> PathBuf {
@@ -623,7 +635,7 @@ impl Work<'_, '_> {
                 let mapping = t.mapping_of(&old);
                 self.tally.links_rewritten += 1;
                 self.tally.count(mapping, Spelling::Plain, 1);
-                if made {
+                if made || !t.is_listed(&path)? {
                     write_line(&mut self.references, &path, (mapping, Spelling::Plain), [0]);
                 }
             }
