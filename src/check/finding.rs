@@ -211,6 +211,9 @@ mod tests {
         let empty = Finding::new(FindingKind::EmptySession, "sessions/s", "holds no file");
         assert_eq!(empty.sentence(), "holds no file");
         let stale = Finding::stale_path("index.json", Path::new("/old\n"), 1907);
-        assert_eq!(stale.sentence(), "index.json holds 1,907 references to /old\\n");
+        assert_eq!(
+            stale.sentence(),
+            "index.json holds 1,907 references to /old\\n"
+        );
     }
 }

@@ -52,14 +52,16 @@ fn rewrite_one(
         references: 0,
         notes: Vec::new(),
     };
+    let fail = |e| write_error("the database", &transfer.path(path), e);
     let Some(done) = record.file(path).filter(|done| done.class == Class::Copied) else {
-        // An earlier run has rewritten it.
-        report.references = record
-            .file(path)
-            .map_or(0, |d| d.references.iter().map(|r| r.2).sum());
+        // An earlier run has rewritten it. What lay beside its source was copied again by this one.
+        remove_companions(transfer, path, tally).map_err(fail)?;
+        if let Some(done) = record.file(path) {
+            report.references = done.references.iter().map(|r| r.2).sum();
+            report.notes = done.notes.clone();
+        }
         return Ok(report);
     };
-    let fail = |e| write_error("the database", &transfer.path(path), e);
     let scratch = transfer.home.scratch(transfer.ctx)?;
     let staged = stage(transfer, path, scratch.path()).map_err(fail)?;
     match rewrite(&staged, transfer.rewriter) {
@@ -67,11 +69,14 @@ fn rewrite_one(
             report.notes = notes;
             report.references = counts.values().sum();
             if !counts.is_empty() {
-                let done = put_back(transfer, path, done, scratch.path(), counts).map_err(fail)?;
+                // Before it has its name: an old log beside the new database would undo parts of it.
+                remove_companions(transfer, path, tally).map_err(fail)?;
+                let mut done =
+                    put_back(transfer, path, done, scratch.path(), counts).map_err(fail)?;
+                done.notes = report.notes.clone();
                 tally.forget(path, record.file(path).unwrap_or(&done));
                 tally.add(path, &done);
                 transfer.record_file(&done)?;
-                remove_companions(transfer, path, tally).map_err(fail)?;
             }
         }
         Err(error) => report.notes.push(format!(

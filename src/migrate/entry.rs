@@ -408,7 +408,7 @@ impl Work<'_, '_> {
                 let mapping = t.mapping_of(&old);
                 self.tally.links_rewritten += 1;
                 self.tally.count(mapping, Spelling::Plain, 1);
-                if made {
+                if made || !t.is_listed(&path)? {
                     write_line(
                         &mut self.desk.references,
                         &path,

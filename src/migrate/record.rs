@@ -6,7 +6,7 @@
 //! is appended after its file has its final name, and what a line says is compared with the disk before it
 //! is believed. All of it can be read with `jq`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,9 @@ pub struct Done {
     /// It is a SQLite database.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub database: bool,
+    /// What a person should know of a database that was rewritten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -111,6 +114,7 @@ impl Done {
             left: 0,
             foreign: BTreeMap::new(),
             database: false,
+            notes: Vec::new(),
         }
     }
 
@@ -257,6 +261,19 @@ impl Record {
     /// Bytes that need not be copied again.
     pub fn bytes_done(&self) -> u64 {
         self.files.values().map(|done| done.size).sum()
+    }
+
+    /// The links that the list of references has: what is in it and is no file.
+    pub(super) fn listed_links(&self) -> Result<HashSet<PathBuf>> {
+        let mut links = HashSet::new();
+        Lines::read(&self.folder.join(REFERENCES), |line| {
+            if let Ok(wire::WirePath(path)) = serde_json::from_slice(line)
+                && !self.files.contains_key(&path)
+            {
+                links.insert(path);
+            }
+        })?;
+        Ok(links)
     }
 
     /// What came of it; `None` when it was stopped.

@@ -11,6 +11,8 @@
 )]
 
 pub mod corpus;
+pub mod moving;
+pub mod naive;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -120,6 +122,27 @@ impl Ran {
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+
+    /// The one document on standard output.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+
+    /// Must have ended with this exit code.
+    #[track_caller]
+    pub fn expect(&self, code: i32) -> &Ran {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// Standard error must say all of this.
+    #[track_caller]
+    pub fn says(&self, parts: &[&str]) -> &Ran {
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is not in {self:#?}");
+        }
+        self
     }
 
     /// Exit code, standard output and standard error in one text, with the test's folder as `[ROOT]`: for a snapshot.

@@ -1,0 +1,410 @@
+//! `kill -9` at any moment, and a disk that is full: nothing half-written under its final name, and the same command
+//! finishes.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "tests lay out their own folders and say what went wrong"
+)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use support::corpus::Corpus;
+use support::moving::{OLD, assert_same, map_to, visible};
+use support::{Entry, Place, Ran, has_tool, is_root, tree};
+
+/// Where the files say that the home is afterwards: the same for every folder that they are migrated into, so that two
+/// migrations can be compared byte by byte.
+const NEW: &str = "/home/me/本地 (new)/workbuddy_home";
+
+/// Random numbers: SplitMix64.
+struct Rng(u64);
+
+impl Rng {
+    /// Another seed each time, unless `WBHOME_TEST_SEED` says which.
+    fn seeded() -> Rng {
+        let given = std::env::var("WBHOME_TEST_SEED")
+            .ok()
+            .and_then(|s| s.parse().ok());
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let seed = given.unwrap_or(now.as_nanos() as u64);
+        eprintln!("WBHOME_TEST_SEED={seed}");
+        Rng(seed)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+/// A source, and its migration that nobody has stopped.
+struct Race {
+    place: Place,
+    before: BTreeMap<Vec<u8>, Entry>,
+    reference: BTreeMap<Vec<u8>, Entry>,
+    /// How long the migration takes.
+    takes: Duration,
+}
+
+impl Race {
+    fn of(corpus: &Corpus) -> Race {
+        let place = Place::new();
+        let written = corpus.write(&place.path("C")).unwrap();
+        let before = tree(&place.path("C"));
+        let begun = Instant::now();
+        let ran = Ran::of(command(&place, "R").output().unwrap());
+        let takes = begun.elapsed();
+        ran.expect(0);
+        eprintln!("{} files, {takes:.1?} without a stop", written.files);
+        let reference = visible(&place.path("R"));
+        Race {
+            place,
+            before,
+            reference,
+            takes,
+        }
+    }
+
+    /// Every file that has its final name has all of its content, its mode and its time; every link its target.
+    fn nothing_is_half_written(&self, dest: &str) -> usize {
+        let home = self.place.path(dest);
+        if !home.exists() {
+            return 0;
+        }
+        let mut files = 0;
+        for (path, entry) in visible(&home) {
+            let name = String::from_utf8_lossy(&path).into_owned();
+            let Some(wanted) = self.reference.get(&path) else {
+                panic!("{name} is no part of the home");
+            };
+            assert_eq!(entry.kind, wanted.kind, "{name}");
+            match entry.kind {
+                'd' => continue,
+                // Its links may come later, and its content is at first that of the source's index.
+                'f' if name == "index.json" => {
+                    let text = fs::read(home.join(&name)).unwrap();
+                    serde_json::from_slice::<serde_json::Value>(&text).unwrap();
+                }
+                _ => {
+                    let looks = |e: &Entry| (e.size, e.content.clone());
+                    assert_eq!(looks(&entry), looks(wanted), "{name}");
+                    if entry.kind == 'f' {
+                        assert_eq!(
+                            (entry.mode, entry.mtime),
+                            (wanted.mode, wanted.mtime),
+                            "{name}"
+                        );
+                    }
+                }
+            }
+            files += 1;
+        }
+        files
+    }
+
+    /// The home is that which nobody has stopped.
+    fn is_finished(&self, dest: &str) {
+        let place = &self.place;
+        let mut home = visible(&place.path(dest));
+        let mut reference = self.reference.clone();
+        // The root's time is that of the last thing that was made in it.
+        for tree in [&mut home, &mut reference] {
+            tree.retain(|path, _| !path.is_empty());
+            for (path, entry) in tree {
+                // Made by the program, not copied.
+                if made_here(path) {
+                    entry.mtime = (0, 0);
+                }
+            }
+        }
+        assert_same(
+            &home,
+            &reference,
+            "the home differs from one that nobody has stopped",
+        );
+        place.run(["migrate", "verify", "--home", dest]).expect(0);
+        let status = place.json(["migrate", "status", "--home", dest]);
+        let parts = ["copied", "rewritten", "linked", "folders", "skipped"];
+        let classes = &status["classes"];
+        let sum: u64 = parts.iter().map(|p| classes[p].as_u64().unwrap()).sum();
+        assert_eq!(classes["total"], sum);
+        assert_eq!(sum, self.before.len() as u64 - 1);
+    }
+}
+
+fn made_here(path: &[u8]) -> bool {
+    let name = String::from_utf8_lossy(path);
+    [
+        "archive",
+        "projects",
+        "wbhome.toml",
+        ".gitignore",
+        "index.json",
+    ]
+    .contains(&&*name)
+        || name.starts_with("projects/")
+}
+
+fn command(place: &Place, dest: &str) -> Command {
+    let mut command = place.command();
+    let map = format!("{OLD}={NEW}");
+    command
+        .args(["migrate", "C", dest, "--map", &map])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn spawn(place: &Place, dest: &str) -> Child {
+    command(place, dest).spawn().unwrap()
+}
+
+/// Whether the record of a migration says that it is finished.
+fn says_finished(home: &Path) -> bool {
+    let records = fs::read_dir(home.join(".wbhome/migrations"));
+    records.is_ok_and(|mut all| all.any(|r| r.unwrap().path().join("outcome.json").exists()))
+}
+
+/// Kills migrations until so many were hit in their middle. Each is followed by the same command, until it finishes.
+fn kill(race: &Race, wanted: usize) {
+    let (place, mut rng) = (&race.place, Rng::seeded());
+    let (mut hits, mut early, mut late, mut homes) = (0, 0, 0, 0);
+    let mut resumed = false;
+    while hits < wanted || resumed {
+        let dest = format!("H{homes}");
+        let mut child = spawn(place, &dest);
+        // A migration that goes on has less to do, but compares all that is done: some stops in the beginning, some
+        // near the end.
+        let limit = race.takes.as_micros() as u64 * if hits < wanted { 11 } else { 30 } / 10;
+        let pause = Duration::from_micros(rng.below(limit));
+        std::thread::sleep(pause);
+        if hits >= wanted {
+            child.wait().unwrap();
+        }
+        let done = child.try_wait().unwrap();
+        let _ = child.kill();
+        let ran = Ran::of(child.wait_with_output().unwrap());
+        let home = place.path(&dest);
+        match (done, says_finished(&home)) {
+            (None, false) => {
+                let files = race.nothing_is_half_written(&dest);
+                match files {
+                    0 => early += 1,
+                    _ => {
+                        hits += 1;
+                        resumed = true;
+                        eprintln!(
+                            "killed after {pause:.0?}: {files} of {} files",
+                            race.reference.len()
+                        );
+                    }
+                }
+            }
+            // Finished, or killed with nothing left to do.
+            (done, _) => {
+                if done.is_some() {
+                    ran.expect(0);
+                }
+                late += 1;
+                race.is_finished(&dest);
+                fs::remove_dir_all(&home).unwrap();
+                homes += 1;
+                resumed = false;
+            }
+        }
+    }
+    eprintln!(
+        "{hits} kills in the middle, {early} before the first file, {late} runs that finished"
+    );
+    assert_same(
+        &tree(&place.path("C")),
+        &race.before,
+        "the source was changed",
+    );
+}
+
+#[test]
+fn killed_at_random_moments_the_same_command_finishes() {
+    let corpus = Corpus {
+        sessions: 60,
+        turns: 36,
+        old_path: OLD.into(),
+        log_bytes: 2 << 10,
+        artifact_bytes: 2 << 10,
+        damage: true,
+        ..Corpus::default()
+    };
+    kill(&Race::of(&corpus), 12);
+}
+
+/// `cargo test --release --test migrate_kill -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes"]
+fn killed_fifty_times_in_twenty_thousand_files() {
+    let corpus = Corpus {
+        sessions: 400,
+        turns: 36,
+        old_path: OLD.into(),
+        log_bytes: 2 << 10,
+        artifact_bytes: 2 << 10,
+        damage: true,
+        ..Corpus::default()
+    };
+    kill(&Race::of(&corpus), 50);
+}
+
+#[test]
+fn killed_while_it_is_adopted_the_home_is_finished_by_the_same_command() {
+    let place = Place::new();
+    let corpus = Corpus {
+        old_path: OLD.into(),
+        damage: true,
+        ..Corpus::default()
+    };
+    corpus.write(&place.path("C")).unwrap();
+    let map = map_to(&place, "H");
+    let migrate = || {
+        place
+            .run(["migrate", "C", "H", "--map", &map, "--json"])
+            .expect(0)
+            .json()
+    };
+    let first = migrate();
+    let before = visible(&place.path("H"));
+    // As after a kill just before the record says that it is finished.
+    let records = fs::read_dir(place.path("H/.wbhome/migrations")).unwrap();
+    for record in records {
+        fs::remove_file(record.unwrap().path().join("outcome.json")).unwrap();
+    }
+    let ran = place.run(["migrate", "status", "--home", "H"]);
+    ran.expect(1)
+        .says(&["stopped before its end", "wbhome migrate"]);
+    place.run(["migrate", "verify", "--home", "H"]).expect(1);
+    let again = migrate();
+    assert_eq!(again["resumed"], true);
+    // Nothing is copied a second time, but the index, which is not that of the source any more.
+    let (copied, rewritten) = (&again["classes"]["copied"], &again["classes"]["rewritten"]);
+    let all = copied.as_u64().unwrap() + rewritten.as_u64().unwrap();
+    assert_eq!(again["classes"]["kept"], all - 1);
+    for key in ["references", "skipped", "restless", "databases", "totals"] {
+        assert_eq!(again[key], first[key], "{key}");
+    }
+    // What was wrong with the source is told again, all of it.
+    assert_eq!(again["findings"], first["findings"]);
+    let mut after = visible(&place.path("H"));
+    for path in [&b""[..], b"index.json"] {
+        after.get_mut(path).unwrap().mtime = before[path].mtime;
+    }
+    assert_same(&after, &before, "the home");
+}
+
+/// A small filesystem of its own; unmounted at the end, whatever happens.
+struct Mount {
+    at: PathBuf,
+}
+
+impl Mount {
+    fn new(place: &Place, megabytes: u64) -> Option<Mount> {
+        if !is_root() || !has_tool("mkfs.ext4") || !has_tool("mount") || !has_tool("umount") {
+            return None;
+        }
+        let image = place.path("disk.img");
+        let file = fs::File::create(&image).unwrap();
+        file.set_len(megabytes << 20).unwrap();
+        let run = |program: &str, args: &[&str]| {
+            let output = Command::new(program).args(args).output();
+            output.is_ok_and(|o| o.status.success())
+        };
+        let at = place.path("disk");
+        fs::create_dir(&at).unwrap();
+        let (image, point) = (image.to_str().unwrap(), at.to_str().unwrap());
+        let made = run("mkfs.ext4", &["-q", "-m", "0", "-N", "4096", image])
+            && run("mount", &["-o", "loop", image, point]);
+        if !made {
+            eprintln!("SKIPPED: no loop-mounted filesystem can be made here");
+            return None;
+        }
+        Some(Mount { at })
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.at).status();
+    }
+}
+
+/// Fills a filesystem until nothing fits any more but `left` bytes.
+fn fill(folder: &Path, left: u64) {
+    use io::Write;
+    let mut filler = fs::File::create(folder.join("filler")).unwrap();
+    let block = vec![7u8; 64 << 10];
+    while filler.write_all(&block).is_ok() {}
+    filler.sync_all().ok();
+    let length = filler.metadata().unwrap().len();
+    filler.set_len(length.saturating_sub(left)).unwrap();
+    filler.sync_all().unwrap();
+}
+
+#[test]
+fn a_full_disk_is_told_and_after_room_is_made_the_same_command_finishes() {
+    let place = Place::new();
+    let corpus = Corpus {
+        sessions: 20,
+        turns: 12,
+        old_path: OLD.into(),
+        artifact_bytes: 200 << 10,
+        ..Corpus::default()
+    };
+    corpus.write(&place.path("C")).unwrap();
+    let before = tree(&place.path("C"));
+    let Some(mount) = Mount::new(&place, 24) else {
+        return;
+    };
+    // Once with room for a part of the files, once with hardly any for the record.
+    for left in [2 << 20, 40 << 10] {
+        fill(&mount.at, left);
+        let map = format!("{OLD}={NEW}");
+        let args = ["migrate", "C", "disk/H", "--map", &map, "--force"];
+        let ran = place.run(&args[..5]);
+        ran.expect(1).says(&["not enough room"]);
+        assert!(!place.path("disk/H").exists());
+        let ran = place.run(args);
+        ran.expect(1)
+            .says(&["the disk is full", "make room", "goes on where it stopped"]);
+        // It has no hope of going better, and says the same.
+        let ran = place.run(args);
+        ran.expect(1).says(&["the disk is full"]);
+        assert_same(&tree(&place.path("C")), &before, "the source was changed");
+        fs::remove_file(mount.at.join("filler")).unwrap();
+        let outcome = place
+            .run([&args[..], &["--json"]].concat())
+            .expect(0)
+            .json();
+        if left > 1 << 20 {
+            assert_eq!(outcome["resumed"], true);
+            assert!(
+                outcome["classes"]["kept"].as_u64().unwrap() > 0,
+                "{outcome}"
+            );
+        }
+        place
+            .run(["migrate", "verify", "--home", "disk/H"])
+            .expect(0);
+        assert_same(&tree(&place.path("C")), &before, "the source was changed");
+        fs::remove_dir_all(place.path("disk/H")).unwrap();
+    }
+}
