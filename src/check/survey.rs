@@ -1,7 +1,7 @@
 //! What names, numbers, links and small records tell about a home, and whether the index agrees.
 //!
 //! [`survey()`] works on a walk that was made before and on defects that somebody found while reading, so that a
-//! migration, which has done both, does not do either twice. Each subject has a file of its own; they share a [`View`].
+//! migration, which has done both, does not do either twice. Each subject has a file of its own; they share a `View`.
 
 use std::path::{Path, PathBuf};
 

@@ -20,7 +20,7 @@ use crate::migrate;
 /// Nothing is changed. Exit code 4 when something is wrong.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  wbhome check               the whole home, the first of each kind
+  wbhome check               the whole home, the first three of each kind
   wbhome check -v crawler    one session, every finding
   wbhome check -v --json     one JSON document a line")]
 pub(super) struct CheckArgs {

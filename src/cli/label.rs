@@ -24,25 +24,25 @@ pub(super) struct LabelArgs {
     #[arg(required = true, value_name = "SESSION", add = complete::sessions())]
     sessions: Vec<String>,
     /// Add a tag
-    #[arg(long, value_name = "T", add = complete::tags())]
+    #[arg(long, value_name = "TAG", add = complete::tags())]
     tag: Vec<String>,
     /// Take a tag away
-    #[arg(long, value_name = "T", add = complete::tags())]
+    #[arg(long, value_name = "TAG", add = complete::tags())]
     untag: Vec<String>,
     /// Set the project; projects/P links to it
-    #[arg(long, value_name = "P", conflicts_with = "no_project", add = complete::projects())]
+    #[arg(long, value_name = "PROJECT", conflicts_with = "no_project", add = complete::projects())]
     project: Option<String>,
     /// Take the project away
     #[arg(long)]
     no_project: bool,
-    /// Set the sync tag: it will travel
-    #[arg(long, value_name = "S", conflicts_with = "no_sync_tag")]
+    /// Mark it for sharing under this name (nothing is sent in this version)
+    #[arg(long, value_name = "SYNC_TAG", conflicts_with = "no_sync_tag")]
     sync_tag: Option<String>,
     /// Take the sync tag away
     #[arg(long)]
     no_sync_tag: bool,
     /// Set the title; an empty one takes it away
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "TITLE")]
     title: Option<String>,
 }
 

@@ -22,18 +22,18 @@ pub(super) struct LsArgs {
     /// Part of an id or title, or a glob for the whole of one
     pattern: Option<String>,
     /// active, archived, missing or removed
-    #[arg(long, value_name = "S", add = clap_complete::ArgValueCandidates::new(|| {
+    #[arg(long, value_name = "STATUS", add = clap_complete::ArgValueCandidates::new(|| {
         ["active", "archived", "missing", "removed"].map(clap_complete::CompletionCandidate::new).into()
     }))]
     status: Option<String>,
     /// Of this agent
-    #[arg(long, value_name = "A", add = complete::agents())]
+    #[arg(long, value_name = "AGENT", add = complete::agents())]
     agent: Option<String>,
     /// With this tag; with every one of several
-    #[arg(long, value_name = "T", add = complete::tags())]
+    #[arg(long, value_name = "TAG", add = complete::tags())]
     tag: Vec<String>,
     /// Of this project
-    #[arg(long, value_name = "P", add = complete::projects())]
+    #[arg(long, value_name = "PROJECT", add = complete::projects())]
     project: Option<String>,
     /// Active then or later: 2024-06-03, yesterday, 2w
     #[arg(long, value_name = "WHEN")]
@@ -185,7 +185,7 @@ fn columns(rows: &[Row], long: bool, ctx: &Context) -> Vec<Column> {
     let updated = |row: &Row| match row.updated.or(row.created) {
         None => "-".to_owned(),
         Some(then) if terminal => human::age(now, then),
-        Some(then) => then.to_string(),
+        Some(then) => then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     };
     let mut columns = vec![
         column("SESSION", false, &|row| human::escape(&row.id).into_owned()),

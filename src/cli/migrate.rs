@@ -7,14 +7,16 @@ use clap::{Args, Subcommand, ValueHint};
 use serde::Serialize;
 
 use super::args::Global;
-use super::findings;
-use super::output::{Console, FAINT, STRONG, WARNING, styled};
+use super::output::Console;
 use super::place;
-use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Exit, Kind, Result, human};
-use crate::migrate::{self, DifferenceKind, Outcome, Plan, Request, Skipped, Verified};
+use crate::migrate::{self, Outcome, Plan, References, Request, Skipped};
 use crate::paths::Mapping;
 use crate::state;
+
+mod report;
+
+use report::{write_outcome, write_plan, write_verified};
 
 /// Move a home off a sync drive, every path reference rewritten
 ///
@@ -84,8 +86,9 @@ pub(super) fn run(
         console.warn(warning);
     }
     if global.dry_run {
-        console.result("migrate-plan/1", &Planned::of(&plan), |out| {
-            write_plan(out, &plan, &request.dest)
+        let references = migrate::preview(&plan, ctx)?;
+        console.result("migrate-plan/1", &Planned::of(&plan, &references), |out| {
+            write_plan(out, &plan, &references, &request.dest)
         })?;
         return Ok(Exit::Done);
     }
@@ -150,8 +153,8 @@ fn request(args: &MigrateArgs, global: &Global) -> Result<Request> {
 /// `OLD=NEW`. A path may itself hold `=`: the one is meant that has an absolute path on both sides.
 fn mapping(text: &str, user_home: Option<&Path>) -> Result<Mapping> {
     let bad = |what: &str| {
-        Error::usage(format!("--map {}: {what}", human::escape(text)))
-            .hint("write --map OLD=NEW with two absolute paths, OLD as the files spell it")
+        Error::usage(format!("--map `{}` {what}", human::escape(text)))
+            .hint("OLD is the path as the files spell it, NEW where it shall point: --map '/Users/me/Drive/wb=/home/me/wb'")
     };
     let expand = |path: &str| match (path.strip_prefix("~/"), user_home.and_then(Path::to_str)) {
         (Some(rest), Some(home)) => format!("{home}/{rest}"),
@@ -167,7 +170,7 @@ fn mapping(text: &str, user_home: Option<&Path>) -> Result<Mapping> {
         .map(|(at, _)| (expand(&text[..at]), expand(&text[at + 1..])))
         .filter(|(old, new)| is_absolute(old) && new.starts_with('/'));
     let Some((old, new)) = halves.next() else {
-        return Err(bad("is not OLD=NEW"));
+        return Err(bad("is not OLD=NEW with an absolute path on both sides"));
     };
     if halves.next().is_some() {
         return Err(bad("can be read in two ways, a path in it holds `=/`"));
@@ -193,14 +196,14 @@ struct Planned<'p> {
     files: u64,
     folders: u64,
     bytes: u64,
-    mappings: &'p [Mapping],
+    references: &'p References,
     skipped: &'p [Skipped],
     warnings: &'p [String],
     resumes: bool,
 }
 
 impl<'p> Planned<'p> {
-    fn of(plan: &'p Plan) -> Self {
+    fn of(plan: &'p Plan, references: &'p References) -> Self {
         Planned {
             source: plan.settings.source.clone(),
             home: &plan.settings.dest,
@@ -208,7 +211,7 @@ impl<'p> Planned<'p> {
             files: plan.totals.files,
             folders: plan.totals.folders,
             bytes: plan.totals.bytes,
-            mappings: &plan.settings.mappings,
+            references,
             skipped: &plan.left,
             warnings: &plan.warnings,
             resumes: plan.resumes(),
@@ -216,341 +219,10 @@ impl<'p> Planned<'p> {
     }
 }
 
-fn write_plan(out: &mut String, plan: &Plan, dest: &Path) {
-    let totals = &plan.totals;
-    let _ = writeln!(
-        out,
-        "{} · {} · {}    from {}",
-        human::plural(totals.sessions, "session", "sessions"),
-        human::plural(totals.files, "file", "files"),
-        human::size(totals.bytes),
-        human::path(&plan.settings.source)
-    );
-    let _ = writeln!(out, "would be copied to {}", human::path(dest));
-    let _ = writeln!(
-        out,
-        "\nReferences that would be rewritten, in any spelling:"
-    );
-    for mapping in &plan.settings.mappings {
-        let _ = writeln!(
-            out,
-            "  {} → {}",
-            human::escape(&mapping.old),
-            human::escape(&mapping.new)
-        );
-    }
-    write_skipped(out, &plan.left.iter().collect::<Vec<_>>());
-    if plan.resumes() {
-        let _ = writeln!(
-            out,
-            "\nA migration was stopped here: what is done would not be copied again."
-        );
-    }
-    let _ = writeln!(out, "\nNothing was changed.");
-}
-
 fn tell(outcome: &Outcome, dest: &Path, console: &Console, ctx: &Context) -> Result<()> {
     console.report("migrate/1", outcome, |out| {
         write_outcome(out, outcome, dest, console, ctx)
     })
-}
-
-fn write_outcome(
-    out: &mut String,
-    outcome: &Outcome,
-    dest: &Path,
-    console: &Console,
-    ctx: &Context,
-) {
-    write_head(out, outcome);
-    write_classes(out, outcome);
-    write_skipped(out, &outcome.skipped.iter().collect::<Vec<_>>());
-    write_names(
-        out,
-        "Changed while they were copied, and are as they were at some moment",
-        &outcome.restless,
-    );
-    write_databases(out, outcome);
-    if console.verbose {
-        write_references(out, outcome);
-    }
-    write_damage(out, outcome, console.verbose);
-    write_next(out, outcome, dest, ctx);
-}
-
-fn write_head(out: &mut String, outcome: &Outcome) {
-    let totals = &outcome.totals;
-    let head = format!(
-        "{} · {} · {}",
-        human::plural(totals.sessions, "session", "sessions"),
-        human::plural(totals.files, "file", "files"),
-        human::size(totals.bytes)
-    );
-    let _ = writeln!(
-        out,
-        "{}    from {} (untouched)\n",
-        styled(STRONG, head),
-        human::path(&outcome.source)
-    );
-}
-
-fn write_classes(out: &mut String, outcome: &Outcome) {
-    let classes = &outcome.classes;
-    let mut row = |name: &str, count: u64, more: String| {
-        let _ = writeln!(out, "  {name:<10}{:>8}   {more}", human::count(count));
-    };
-    let kept = match classes.kept {
-        0 => String::new(),
-        n => format!(", {} of them by the run that was stopped", human::count(n)),
-    };
-    row("copied", classes.copied, format!("read back, equal{kept}"));
-    let references = &outcome.references;
-    let mapped: Vec<String> = references
-        .by_mapping
-        .iter()
-        .filter(|m| m.count > 0)
-        .map(|m| {
-            format!(
-                "{} to {}",
-                human::plural(m.count, "reference", "references"),
-                human::escape(&m.old)
-            )
-        })
-        .collect();
-    row(
-        "rewritten",
-        classes.rewritten,
-        mapped.first().cloned().unwrap_or_default(),
-    );
-    for more in mapped.iter().skip(1) {
-        let _ = writeln!(out, "{:23}{more}", "");
-    }
-    if classes.linked > 0 {
-        let mut parts = Vec::new();
-        if classes.links_rewritten > 0 {
-            parts.push(format!(
-                "{} pointed into the new home",
-                human::count(classes.links_rewritten)
-            ));
-        }
-        if classes.links_kept > 0 {
-            parts.push(format!(
-                "{} left as they were",
-                human::count(classes.links_kept)
-            ));
-        }
-        if classes.hard_links > 0 {
-            parts.push(format!(
-                "{} further names of files",
-                human::count(classes.hard_links)
-            ));
-        }
-        let _ = writeln!(
-            out,
-            "  {:<10}{:>8}   {}",
-            "links",
-            human::count(classes.linked),
-            parts.join(", ")
-        );
-    }
-    let _ = writeln!(
-        out,
-        "  {:<10}{:>8}",
-        "folders",
-        human::count(classes.folders)
-    );
-    if classes.skipped > 0 {
-        let _ = writeln!(
-            out,
-            "  {:<10}{:>8}   named below",
-            "skipped",
-            human::count(classes.skipped)
-        );
-    }
-    let _ = writeln!(
-        out,
-        "  {:<10}{:>8}   everything in the source",
-        "together",
-        human::count(classes.total)
-    );
-    if references.left > 0 {
-        let _ = writeln!(
-            out,
-            "\n{} outside of fields that identify a place were left alone (--fields-only).",
-            human::plural(references.left, "reference", "references")
-        );
-    }
-}
-
-/// So many names are printed of a list that may be long; JSON and the record have them all.
-const NAMED: usize = 20;
-
-fn write_skipped(out: &mut String, skipped: &[&Skipped]) {
-    if skipped.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "\nSkipped");
-    let (failed, by_design): (Vec<&Skipped>, Vec<&Skipped>) =
-        skipped.iter().partition(|s| s.failed);
-    for skipped in failed.iter().chain(&by_design).take(NAMED) {
-        let reason = human::escape(&skipped.reason);
-        let reason = match skipped.failed {
-            true => styled(WARNING, reason),
-            false => reason.into_owned(),
-        };
-        let _ = writeln!(out, "  {}   {reason}", human::path(&skipped.path));
-    }
-    if skipped.len() > NAMED {
-        let _ = writeln!(
-            out,
-            "  {}",
-            styled(
-                FAINT,
-                format!("… {} more", human::count((skipped.len() - NAMED) as u64))
-            )
-        );
-    }
-}
-
-fn write_names(out: &mut String, title: &str, names: &[WirePath]) {
-    if names.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "\n{title}");
-    for name in names.iter().take(NAMED) {
-        let _ = writeln!(out, "  {}", human::path(name));
-    }
-    if names.len() > NAMED {
-        let _ = writeln!(
-            out,
-            "  {}",
-            styled(
-                FAINT,
-                format!("… {} more", human::count((names.len() - NAMED) as u64))
-            )
-        );
-    }
-}
-
-fn write_databases(out: &mut String, outcome: &Outcome) {
-    let worth_telling = outcome
-        .databases
-        .iter()
-        .filter(|d| d.references > 0 || !d.notes.is_empty());
-    let databases: Vec<_> = worth_telling.collect();
-    if databases.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "\nDatabases");
-    for database in databases {
-        let references = human::plural(database.references, "reference", "references");
-        let _ = writeln!(
-            out,
-            "  {}   {references}, integrity checked",
-            human::path(&database.path)
-        );
-        for note in &database.notes {
-            let _ = writeln!(out, "    {}", human::escape(note));
-        }
-    }
-}
-
-fn write_references(out: &mut String, outcome: &Outcome) {
-    if outcome.references.by_spelling.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "\nReferences by spelling");
-    for (spelling, count) in &outcome.references.by_spelling {
-        let _ = writeln!(out, "  {spelling:<12} {:>8}", human::count(*count));
-    }
-    let list = outcome.record.join("references.jsonl");
-    let _ = writeln!(out, "  each with file and offset: {}", human::path(&list));
-}
-
-fn write_damage(out: &mut String, outcome: &Outcome, all: bool) {
-    let problems: Vec<_> = outcome
-        .findings
-        .iter()
-        .filter(|f| f.kind.is_problem())
-        .cloned()
-        .collect();
-    let others: Vec<_> = outcome
-        .findings
-        .iter()
-        .filter(|f| !f.kind.is_problem())
-        .cloned()
-        .collect();
-    if problems.is_empty() {
-        let _ = writeln!(out, "\nNo damage was found in any session.");
-    } else {
-        let touched = findings::sessions_touched(&problems);
-        let title = match touched {
-            0 => "Wrong with the old home".to_owned(),
-            n => format!(
-                "The sync drive had damaged {}",
-                human::plural(n, "session", "sessions")
-            ),
-        };
-        let _ = writeln!(
-            out,
-            "\n{} (all of it: wbhome check -v)",
-            styled(STRONG, title)
-        );
-        findings::write(out, &problems, all);
-    }
-    if !others.is_empty() {
-        let _ = writeln!(out, "\nGood to know");
-        findings::write(out, &others, all);
-    }
-    let sessions = &outcome.sessions;
-    let _ = writeln!(
-        out,
-        "\nSessions: {} in the source, {} in the home. Index: {} entries before, {} now ({} added, {} missing).",
-        human::count(sessions.source_folders),
-        human::count(sessions.home_folders),
-        human::count(sessions.source_indexed),
-        human::count(sessions.home_indexed),
-        human::count(sessions.added),
-        human::count(sessions.missing)
-    );
-}
-
-fn write_next(out: &mut String, outcome: &Outcome, dest: &Path, ctx: &Context) {
-    let _ = writeln!(out);
-    for (root, count) in &outcome.references.also_mentioned {
-        let _ = writeln!(
-            out,
-            "Also mentioned: {}, {}. To rewrite these too, migrate into a fresh DEST with --map '{}={}'",
-            human::escape(root),
-            human::plural(*count, "time", "times"),
-            human::escape(root),
-            human::path(&outcome.home)
-        );
-    }
-    if let Some(command) = &outcome.command {
-        let what = match command.exit {
-            Some(0) => "passed".to_owned(),
-            Some(code) => styled(WARNING, format!("failed with exit code {code}")),
-            None => styled(WARNING, "was ended by a signal"),
-        };
-        let _ = writeln!(
-            out,
-            "Your own check, `{}`, {what}.",
-            human::escape(&command.command)
-        );
-    }
-    let until = outcome
-        .keep_until
-        .to_zoned_datetime(ctx.clock.time_zone())
-        .date();
-    let _ = writeln!(
-        out,
-        "Keep the original until {until}.  Next: {}",
-        styled(
-            STRONG,
-            format!("wbhome check --home {}", place::quoted(dest))
-        )
-    );
 }
 
 fn status(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
@@ -586,37 +258,6 @@ fn verify(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
         write_verified(out, &verified)
     })?;
     Ok(verified.exit())
-}
-
-fn write_verified(out: &mut String, verified: &Verified) {
-    let _ = writeln!(
-        out,
-        "{} compared with {}: {} as they should be, {} not.",
-        human::plural(verified.compared, "entry", "entries"),
-        human::path(&verified.source),
-        human::count(verified.equal),
-        human::count(verified.differences.len() as u64)
-    );
-    let mut last: Option<DifferenceKind> = None;
-    for difference in &verified.differences {
-        if last != Some(difference.kind) {
-            let _ = writeln!(out, "\n{}", styled(STRONG, difference.kind.as_str()));
-            last = Some(difference.kind);
-        }
-        let _ = writeln!(
-            out,
-            "  {}   {}",
-            human::path(&difference.path),
-            human::escape(&difference.detail)
-        );
-    }
-    if verified.new_in_home > 0 {
-        let _ = writeln!(
-            out,
-            "\n{} in the home that the source never had.",
-            human::plural(verified.new_in_home, "file is", "files are")
-        );
-    }
 }
 
 #[cfg(test)]

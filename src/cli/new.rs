@@ -20,19 +20,19 @@ pub(super) struct NewArgs {
     /// What it is about: letters and digits of any script, `_` and `-`
     task: String,
     /// The agent that will work in it
-    #[arg(long, value_name = "A", add = complete::agents())]
+    #[arg(long, value_name = "AGENT", add = complete::agents())]
     agent: Option<String>,
     /// The project that it belongs to
-    #[arg(long, value_name = "P", add = complete::projects())]
+    #[arg(long, value_name = "PROJECT", add = complete::projects())]
     project: Option<String>,
     /// A tag; may be repeated
-    #[arg(long, value_name = "T", add = complete::tags())]
+    #[arg(long, value_name = "TAG", add = complete::tags())]
     tag: Vec<String>,
-    /// Whom it is shared with
-    #[arg(long, value_name = "S")]
+    /// Mark it for sharing under this name (nothing is sent in this version)
+    #[arg(long, value_name = "SYNC_TAG")]
     sync_tag: Option<String>,
     /// A title for people
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "TITLE")]
     title: Option<String>,
     /// The day in its name [default: today]
     #[arg(long, value_name = "YYYY-MM-DD")]

@@ -145,6 +145,10 @@ impl Console {
         self.say(&format!("{question} [y/N] "));
         let mut answer = String::new();
         let read = io::stdin().read_line(&mut answer);
+        if !answer.ends_with('\n') {
+            // The end of the input leaves the cursor behind the question.
+            self.say("\n");
+        }
         read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
     }
 }

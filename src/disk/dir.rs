@@ -136,7 +136,7 @@ impl Dir {
         Ok(File::from(fs::openat(&self.0, name, flags, Mode::empty())?))
     }
 
-    /// Makes a folder in it, reachable by its owner alone until [`Dir::set_mode_of`] says otherwise.
+    /// Makes a folder in it, reachable by its owner alone until [`Dir::set_mode`] says otherwise.
     pub fn make(&self, name: &OsStr) -> io::Result<()> {
         Ok(fs::mkdirat(&self.0, name, Mode::RWXU)?)
     }

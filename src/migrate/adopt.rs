@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::Copied;
-use super::outcome::{Classes, Mapped, Outcome, References, SessionCounts, SmokeTest};
+use super::outcome::{Classes, Outcome, SessionCounts, SmokeTest};
 use super::plan::Plan;
+use super::preview::references;
 use super::record::Record;
 use super::tally::Tally;
 use crate::base::{Context, Error, Kind, Result, human};
@@ -88,35 +89,6 @@ fn classes(tally: &Tally, total: u64) -> Result<Classes> {
     Ok(classes)
 }
 
-fn references(plan: &Plan, tally: &Tally) -> References {
-    let mappings = plan.settings.mappings.iter().enumerate();
-    let spellings = tally.by_spelling.iter().filter(|(_, n)| **n > 0);
-    References {
-        changed: tally.references(),
-        by_mapping: mappings
-            .map(|(i, mapping)| Mapped {
-                old: mapping.old.clone(),
-                new: mapping.new.clone(),
-                count: u16::try_from(i)
-                    .ok()
-                    .and_then(|i| tally.by_mapping.get(&i))
-                    .copied()
-                    .unwrap_or(0),
-            })
-            .collect(),
-        by_spelling: spellings
-            .map(|(s, n)| (s.as_str().to_owned(), *n))
-            .collect(),
-        left: tally.left,
-        also_mentioned: tally
-            .foreign
-            .iter()
-            .filter(|(_, n)| **n > 0)
-            .map(|(r, n)| (r.clone(), *n))
-            .collect(),
-    }
-}
-
 /// Zero references where some were expected is a warning, not a success.
 fn no_reference(plan: &Plan, tally: &Tally) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -135,12 +107,7 @@ fn no_reference(plan: &Plan, tally: &Tally) -> Vec<String> {
     }
     for (i, mapping) in plan.settings.mappings.iter().enumerate() {
         let asked_for = i < plan.asked_for;
-        let count = u16::try_from(i)
-            .ok()
-            .and_then(|i| tally.by_mapping.get(&i))
-            .copied()
-            .unwrap_or(0);
-        if asked_for && count == 0 {
+        if asked_for && tally.of_mapping(i) == 0 {
             warnings.push(format!(
                 "no reference to {} was found",
                 human::escape(&mapping.old)
@@ -262,13 +229,36 @@ fn findings(
     Ok(findings)
 }
 
+/// What came of a migration that was finished before. The user's own test is run once more if it failed then:
+/// its cause may be gone.
+pub(super) fn again(home: &LockedHome, record: &mut Record) -> Result<Outcome> {
+    let mut outcome = record.outcome()?.ok_or_else(|| {
+        Error::new(
+            Kind::Bug,
+            "the record of a finished migration has no outcome",
+        )
+    })?;
+    if outcome.command.as_ref().is_some_and(|c| c.exit != Some(0)) {
+        let mut warnings = Vec::new();
+        outcome.command = smoke_test(home, &mut warnings)?;
+        outcome.warnings.extend(warnings);
+        record.amend(&outcome)?;
+    }
+    Ok(outcome)
+}
+
 /// Runs `[check] command` in the home.
 fn smoke_test(home: &LockedHome, warnings: &mut Vec<String>) -> Result<Option<SmokeTest>> {
     let config = match Config::load(home) {
         Ok(config) => config,
         Err(error) => {
+            let hint = error
+                .hints()
+                .first()
+                .map(|h| format!("; {h}"))
+                .unwrap_or_default();
             warnings.push(format!(
-                "the settings of the home are not understood: {error}"
+                "the settings of the home are not understood: {error}{hint}"
             ));
             return Ok(None);
         }

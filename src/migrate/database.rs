@@ -16,6 +16,7 @@ use rusqlite::{Connection, OpenFlags, params_from_iter};
 use super::outcome::Database;
 use super::plan::Skipped;
 use super::record::{Class, Done, Record};
+use super::rewriting::write_count;
 use super::tally::Tally;
 use super::transfer::{Transfer, write_error};
 use crate::base::{Error, Result, human};
@@ -76,6 +77,11 @@ fn rewrite_one(
                 done.notes = report.notes.clone();
                 tally.forget(path, record.file(path).unwrap_or(&done));
                 tally.add(path, &done);
+                let mut lines = Vec::new();
+                for (mapping, spelling, n) in &done.references {
+                    write_count(&mut lines, path, (*mapping, *spelling), *n);
+                }
+                transfer.append(&[], &lines)?;
                 transfer.record_file(&done)?;
             }
         }
@@ -371,7 +377,7 @@ fn rewrite_column(
     }
     if taken > 0 {
         notes.push(format!(
-            "{}.{}: {} left as they were, the new value is there already",
+            "{}.{}: {} left alone, the new value is there already",
             human::escape(&column.table.name),
             human::escape(column.name),
             human::plural(taken, "row", "rows")

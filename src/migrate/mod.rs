@@ -2,12 +2,12 @@
 //!
 //! [`plan()`] looks and refuses; [`apply`] copies, rewrites, verifies and adopts, in this order:
 //!
-//! 1. every entry is read once, changed as it streams, published complete, and read back ([`transfer`]);
-//! 2. the source is looked at again, and what changed meanwhile is copied again ([`settle`]);
-//! 3. databases are rewritten by SQL ([`database`]);
+//! 1. every entry is read once, changed as it streams, published complete, and read back (`transfer`);
+//! 2. the source is looked at again, and what changed meanwhile is copied again (`settle`);
+//! 3. databases are rewritten by SQL (`database`);
 //! 4. folders get their modes and times, and the filesystem is synced;
 //! 5. the index is made to agree with the disk, and everything that is wrong is listed;
-//! 6. the record says that it is finished ([`record`]).
+//! 6. the record says that it is finished (`record`).
 //!
 //! A kill before the last step leaves a home that the same command finishes. The source is opened for
 //! reading only, and access times are left alone.
@@ -18,8 +18,10 @@ mod entry;
 mod outcome;
 mod plan;
 mod preflight;
+mod preview;
 mod record;
 mod rewriting;
+mod scan;
 mod settle;
 mod stale;
 mod tally;
@@ -30,11 +32,12 @@ use std::time::Duration;
 
 pub use outcome::{Classes, Database, Mapped, Outcome, References, SessionCounts, SmokeTest};
 pub use plan::{Plan, Request, Settings, Skipped, Totals, plan};
+pub use preview::preview;
 pub use record::{Class, Done, Record};
 pub use stale::add_stale_paths;
 pub use verify::{Difference, DifferenceKind, Verified, newest, verify};
 
-use crate::base::{Context, Error, Kind, Result};
+use crate::base::{Context, Error, Result};
 use crate::disk::{self, Dir, Tree};
 use crate::home::{self, Home, LockedHome, Trust};
 use crate::paths::Rewriter;
@@ -46,28 +49,21 @@ use transfer::Transfer;
 ///
 /// # Errors
 /// When the home can not be written; what was copied stays, and the same command goes on.
-pub fn apply(mut plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> {
-    if let Some(finished) = plan
-        .unfinished
-        .as_ref()
-        .filter(|record| record.is_finished())
-    {
-        return finished.outcome()?.ok_or_else(|| {
-            Error::new(
-                Kind::Bug,
-                "the record of a finished migration has no outcome",
-            )
-        });
-    }
-    let root = plan.settings.dest.clone();
-    home::begin(&root, ctx)?;
-    let home = Home::open(&root, Trust::Named)?;
-    let home = home.lock(lock_wait, "migrate", ctx)?;
-    let resumed = plan.unfinished.is_some();
-    let mut record = match plan.unfinished.take() {
-        Some(record) => record,
-        None => Record::begin(&home.own(), &plan.settings, plan.totals, ctx)?,
+pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> {
+    let root = &plan.settings.dest;
+    home::begin(root, ctx)?;
+    let home = Home::open(root.clone(), Trust::Named)?.lock(lock_wait, "migrate", ctx)?;
+    // Looked for again: the lock may have been waited for while somebody else ran the same migration.
+    let (mut record, resumed) = match preflight::destination(&plan.settings)? {
+        Some(record) => (record, true),
+        None => (
+            Record::begin(&home.own(), &plan.settings, plan.totals, ctx)?,
+            false,
+        ),
     };
+    if record.is_finished() {
+        return adopt::again(&home, &mut record);
+    }
     let rewriter = plan::rewriter(&plan.settings, &plan.tree)?;
     let done = copy(&plan, &home, &rewriter, &mut record, ctx)?;
     let outcome = adopt::adopt(&plan, &home, &record, done, resumed, ctx)?;

@@ -46,8 +46,12 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
     }
     let refuse = |what: &str| Error::failed(what.to_owned()).at(dest);
     let Some(record) = Record::newest(&dest.join(OWN))? else {
+        // A run that was stopped before it wrote anything down has made the tool's own folder and no more.
+        if names.iter().all(|(name, _)| name == OWN) && is_bare(&dest.join(OWN))? {
+            return Ok(None);
+        }
         return Err(
-            refuse("the folder is not empty, and holds no migration that was stopped:")
+            refuse("the folder is not empty, and no migration was begun in it:")
                 .hint("choose a DEST that does not exist yet"),
         );
     };
@@ -63,14 +67,24 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
             .iter()
             .map(|m| format!("{}={}", human::escape(&m.old), human::escape(&m.new)))
             .collect();
-        format!("its references are {}", maps.join(", "))
+        format!("with --map {}", maps.join(" --map "))
     } else {
         "its options are others".to_owned()
     };
     Err(refuse(&format!(
-        "a migration with other settings was begun here ({differs}):"
+        "a migration with other settings was made here ({differs}):"
     ))
-    .hint("run it with the same settings to finish it, or choose another DEST"))
+    .hint("run it with the same settings to go on with it, or migrate into a fresh DEST; `wbhome migrate status` shows what was done"))
+}
+
+/// Whether a home's own folder holds no more than what every run makes first.
+fn is_bare(own: &Path) -> Result<bool> {
+    const FIRST: [&str; 5] = ["home.json", "lock", "migrations", "journal", "tmp"];
+    let names = disk::read_dir_names(own)?;
+    Ok(names.iter().all(|(name, _)| {
+        name.to_str()
+            .is_some_and(|name| FIRST.contains(&name) || name.starts_with(disk::TEMPORARY_PREFIX))
+    }))
 }
 
 /// There must be room, in bytes and in files.
@@ -135,18 +149,21 @@ pub(super) fn quiet(settings: &Settings, request: &Request) -> Result<()> {
         return Ok(());
     }
     let open = disk::open_below(&settings.source);
-    if let Some(file) = open.seen.iter().find(|file| file.writing) {
+    let writing: Vec<_> = open.seen.iter().filter(|file| file.writing).collect();
+    if let Some(file) = writing.first() {
         let path = file
             .path
             .strip_prefix(&settings.source)
             .unwrap_or(&file.path);
-        let more = open.seen.iter().filter(|file| file.writing).count() - 1;
-        let more = match more {
-            0 => String::new(),
-            n => format!(", and {} more", human::plural(n as u64, "file", "files")),
+        let files = match writing.len() {
+            1 => "has a file of the source open for writing:".to_owned(),
+            n => format!(
+                "or others have {} of the source open for writing, the first:",
+                human::plural(n as u64, "file", "files")
+            ),
         };
         return Err(Error::failed(format!(
-            "{} (process {}) has a file of the source open for writing{more}:",
+            "{} (process {}) {files}",
             human::escape(&file.program),
             file.pid
         ))

@@ -294,6 +294,13 @@ impl Record {
         Ok(())
     }
 
+    /// Replaces what came of it.
+    pub(super) fn amend(&mut self, outcome: &Outcome) -> Result<()> {
+        let path = self.folder.join(OUTCOME);
+        let former = disk::read(&path)?;
+        disk::replace(&path, former.as_deref(), &pretty(outcome)?, 0o600).map(|_| ())
+    }
+
     pub(super) fn writer(&self) -> Result<Writer> {
         Ok(Writer {
             files: Lines::open(&self.folder.join(FILES))?,

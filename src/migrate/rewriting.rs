@@ -115,6 +115,17 @@ impl<'r> Rewriting<'r> {
     }
 }
 
+/// Writes a line of `references.jsonl` for references that have no place in a file, those of a database:
+/// `offsets` is empty, `count` tells how many.
+pub(super) fn write_count(lines: &mut Vec<u8>, path: &Path, kind: (u16, Spelling), count: u64) {
+    let begun = lines.len();
+    write_line(lines, path, kind, []);
+    // The line ends in `"count":0}` and a newline.
+    lines.truncate(lines.len() - 3);
+    debug_assert!(lines[begun..].ends_with(b"\"count\":"));
+    let _ = writeln!(lines, "{count}}}");
+}
+
 /// Writes a line of `references.jsonl`:
 /// `{"path": …, "mapping": 0, "spelling": "plain", "count": 2, "offsets": [17, 99]}`
 pub(super) fn write_line(

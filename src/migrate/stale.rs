@@ -4,8 +4,8 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::record::{Class, Done, Record};
-use super::rewriting::Rewriting;
+use super::record::Record;
+use super::scan::references_in;
 use crate::base::{Context, Result};
 use crate::check::{self, Finding, Options, Outcome};
 use crate::disk::{self, Buffers, Dir, Entry, FileKind};
@@ -77,18 +77,9 @@ fn stale_in(
     buffers: &mut Buffers,
     ctx: &Context,
 ) -> Vec<Finding> {
-    let parent = root.open_beneath(path.parent().unwrap_or(Path::new("")));
-    let Ok(file) = parent.and_then(|dir| dir.open_file(&entry.name)) else {
+    let Some(done) = references_in(root, path, entry, rewriter, buffers, ctx) else {
         return Vec::new();
     };
-    let mut rewriting = Rewriting::new(rewriter, path, Vec::new(), &|_| {});
-    let Ok((size, digest)) =
-        disk::digest_of_copy(&file, &entry.meta, &mut rewriting, buffers, ctx.stop)
-    else {
-        return Vec::new();
-    };
-    let mut done = Done::new(path, Class::Copied, &entry.meta, size, digest);
-    rewriting.report(&mut done);
     let old = |mapping: u16| {
         let mapping = rewriter.mappings().get(usize::from(mapping));
         Path::new(mapping.map_or("", |m| m.old.as_str()))

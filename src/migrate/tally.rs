@@ -135,6 +135,15 @@ impl Tally {
         self.later_states.retain(|(p, _)| p != path);
     }
 
+    /// References changed, of the mapping at that place.
+    pub fn of_mapping(&self, index: usize) -> u64 {
+        let index = u16::try_from(index).ok();
+        index
+            .and_then(|i| self.by_mapping.get(&i))
+            .copied()
+            .unwrap_or(0)
+    }
+
     /// References changed.
     pub fn references(&self) -> u64 {
         self.by_mapping.values().sum()

@@ -1,5 +1,5 @@
 //! UTF-16 through the same engine: decoded into generalised UTF-8 (WTF-8, which holds lone surrogates, too), and back.
-//! https://simonsapin.github.io/wtf-8/
+//! <https://simonsapin.github.io/wtf-8/>
 
 use super::found::Found;
 
