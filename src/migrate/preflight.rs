@@ -46,6 +46,10 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
     }
     let refuse = |what: &str| Error::failed(what.to_owned()).at(dest);
     let Some(record) = Record::newest(&dest.join(OWN))? else {
+        // Killed before it had a record: nothing has been copied yet.
+        if names.iter().all(|(name, _)| name == OWN) {
+            return Ok(None);
+        }
         return Err(
             refuse("the folder is not empty, and holds no migration that was stopped:")
                 .hint("choose a DEST that does not exist yet"),
