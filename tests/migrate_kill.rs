@@ -19,7 +19,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use support::corpus::Corpus;
-use support::moving::{OLD, assert_same, map_to, visible};
+use support::moving::{OLD, assert_same, map_to, small_home, visible};
 use support::{Entry, Place, Ran, has_tool, is_root, tree};
 
 /// Where the files say that the home is afterwards: the same for every folder that they are migrated into, so that two
@@ -36,7 +36,7 @@ impl Rng {
             .ok()
             .and_then(|s| s.parse().ok());
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let seed = given.unwrap_or_else(|| now.as_nanos() as u64);
+        let seed = given.unwrap_or(now.as_nanos() as u64);
         eprintln!("WBHOME_TEST_SEED={seed}");
         Rng(seed)
     }
@@ -316,6 +316,34 @@ fn killed_while_it_is_adopted_the_home_is_finished_by_the_same_command() {
         after.get_mut(path).unwrap().mtime = before[path].mtime;
     }
     assert_same(&after, &before, "the home");
+}
+
+#[test]
+fn killed_before_it_had_a_record_the_same_command_begins_again() {
+    let place = Place::new();
+    small_home(&place, "C", OLD);
+    let map = map_to(&place, "H");
+    let migrate = || place.run(["migrate", "C", "H", "--map", &map]);
+    migrate().expect(0);
+    // The home is begun before the record is: as it looks in between.
+    for entry in fs::read_dir(place.path("H")).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            _ if path.ends_with(".wbhome") => {}
+            true => fs::remove_dir_all(path).unwrap(),
+            false => fs::remove_file(path).unwrap(),
+        }
+    }
+    let records = place.path("H/.wbhome/migrations");
+    fs::remove_dir_all(&records).unwrap();
+    migrate().expect(0);
+    place.run(["migrate", "verify", "--home", "H"]).expect(0);
+    // A home that has anything else in it is not ours to begin in.
+    for entry in ["agents", "sessions"] {
+        fs::remove_dir_all(place.path("H").join(entry)).unwrap();
+    }
+    fs::remove_dir_all(&records).unwrap();
+    migrate().expect(1).says(&["not empty"]);
 }
 
 /// A small filesystem of its own; unmounted at the end, whatever happens.

@@ -142,7 +142,7 @@ fn several_maps_each_change_their_own() {
     let written = corpus.write(&place.path("C")).unwrap();
     let elsewhere = format!("{ELSEWHERE}={}", place.path("H").to_str().unwrap());
     // A folder within the old home that has gone to another place: the longest OLD wins.
-    let table = format!("{OLD}/{}/in.csv", format!("sessions/{}", written.ids[0]));
+    let table = format!("{OLD}/sessions/{}/in.csv", written.ids[0]);
     let input = format!("{table}=/data/in.csv");
     let ran = place.run([
         "migrate",
