@@ -209,7 +209,7 @@ fn what_one_should_only_know_is_no_failure() {
     assert_snapshot!(place.run(["check"]).shown(&place), @r"
     exit: 0
     --- stdout
-    2 sessions · 7 files · 3.5 kB
+    2 sessions · 7 files · 3.6 kB
 
     Nothing is wrong.
 
@@ -293,7 +293,7 @@ fn the_worst_first_and_a_few_of_each() {
     assert_snapshot!(place.run(["check"]).shown(&place), @r"
     exit: 4
     --- stdout
-    3 sessions · 17 files · 4.0 kB
+    3 sessions · 17 files · 4.1 kB
 
     8 problems
       torn-json         1   20240603_crawler  context/turn_003.json ends in mid-record
@@ -309,7 +309,7 @@ fn the_worst_first_and_a_few_of_each() {
     assert_snapshot!(place.run(["check", "-v"]).shown(&place), @r"
     exit: 4
     --- stdout
-    3 sessions · 17 files · 4.0 kB
+    3 sessions · 17 files · 4.1 kB
 
     8 problems
       torn-json         1   20240603_crawler  context/turn_003.json ends in mid-record
@@ -325,7 +325,7 @@ fn the_worst_first_and_a_few_of_each() {
     assert_snapshot!(place.run(["check", "-q"]).shown(&place), @r"
     exit: 4
     --- stdout
-    3 sessions · 17 files · 4.0 kB
+    3 sessions · 17 files · 4.1 kB
 
     8 problems
       torn-json         1   20240603_crawler  context/turn_003.json ends in mid-record

@@ -11,7 +11,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use support::corpus::Corpus;
-use support::moving::{OLD, assert_same, map_to, visible};
+use support::moving::{OLD, assert_same, map_to, small_home, visible};
 use support::{Entry, Place, Ran, has_tool, is_root, tree};
 
 /// Where the files say that the home is afterwards: the same for every folder that they are migrated into, so that two
@@ -101,7 +101,7 @@ impl Race {
                 _ => {
                     let looks = |e: &Entry| (e.size, e.content.clone());
                     assert_eq!(looks(&entry), looks(wanted), "{name}");
-                    if entry.kind == 'f' {
+                    if entry.kind == 'f' && !made_here(&path) {
                         assert_eq!(
                             (entry.mode, entry.mtime),
                             (wanted.mode, wanted.mtime),
@@ -142,6 +142,20 @@ impl Race {
         let sum: u64 = parts.iter().map(|p| classes[p].as_u64().unwrap()).sum();
         assert_eq!(classes["total"], sum);
         assert_eq!(sum, self.before.len() as u64 - 1);
+        self.lists_every_reference(&status);
+    }
+
+    /// The record has every reference that was changed, those of the runs that were stopped too. What was copied again
+    /// may be listed again.
+    fn lists_every_reference(&self, status: &serde_json::Value) {
+        let list = Path::new(status["record"].as_str().unwrap()).join("references.jsonl");
+        let text = fs::read_to_string(list).unwrap();
+        let lines: BTreeSet<&str> = text.lines().collect();
+        let counts = lines.iter().filter_map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).ok()?;
+            line["count"].as_u64()
+        });
+        assert_eq!(status["references"]["changed"], counts.sum::<u64>());
     }
 }
 
@@ -178,57 +192,50 @@ fn says_finished(home: &Path) -> bool {
     records.is_ok_and(|mut all| all.any(|r| r.unwrap().path().join("outcome.json").exists()))
 }
 
+/// So many kills does a migration have to bear before it is left alone.
+const EACH: usize = 4;
+
 /// Kills migrations until so many were hit in their middle. Each is followed by the same command, until it finishes.
 fn kill(race: &Race, wanted: usize) {
     let (place, mut rng) = (&race.place, Rng::seeded());
-    let (mut hits, mut early, mut late, mut homes) = (0, 0, 0, 0);
-    let mut resumed = false;
-    while hits < wanted || resumed {
+    let (mut hits, mut early, mut homes) = (0, 0, 0);
+    // The first migration of a source is the slowest.
+    let mut limit = race.takes.as_micros() as u64;
+    while hits < wanted {
         let dest = format!("H{homes}");
-        let mut child = spawn(place, &dest);
-        // A migration that goes on has less to do, but compares all that is done: some stops in the beginning, some
-        // near the end.
-        let limit = race.takes.as_micros() as u64 * if hits < wanted { 11 } else { 30 } / 10;
-        let pause = Duration::from_micros(rng.below(limit));
-        std::thread::sleep(pause);
-        if hits >= wanted {
-            child.wait().unwrap();
-        }
-        let done = child.try_wait().unwrap();
-        let _ = child.kill();
-        let ran = Ran::of(child.wait_with_output().unwrap());
+        homes += 1;
         let home = place.path(&dest);
-        match (done, says_finished(&home)) {
-            (None, false) => {
-                let files = race.nothing_is_half_written(&dest);
-                match files {
-                    0 => early += 1,
-                    _ => {
-                        hits += 1;
-                        resumed = true;
-                        eprintln!(
-                            "killed after {pause:.0?}: {files} of {} files",
-                            race.reference.len()
-                        );
-                    }
-                }
+        let mut borne = 0;
+        while borne < EACH && !says_finished(&home) {
+            let mut child = spawn(place, &dest);
+            let pause = Duration::from_micros(rng.below(limit));
+            std::thread::sleep(pause);
+            let _ = child.kill();
+            child.wait().unwrap();
+            if says_finished(&home) {
+                limit = limit * 7 / 10;
+                break;
             }
-            // Finished, or killed with nothing left to do.
-            (done, _) => {
-                if done.is_some() {
-                    ran.expect(0);
+            match race.nothing_is_half_written(&dest) {
+                0 => early += 1,
+                files => {
+                    borne += 1;
+                    eprintln!(
+                        "killed after {pause:.0?}: {files} of {} files",
+                        race.reference.len()
+                    );
                 }
-                late += 1;
-                race.is_finished(&dest);
-                fs::remove_dir_all(&home).unwrap();
-                homes += 1;
-                resumed = false;
             }
         }
+        hits += borne;
+        // What is removed makes what follows slow: the homes stay until the end.
+        if borne == 0 {
+            continue;
+        }
+        Ran::of(spawn(place, &dest).wait_with_output().unwrap()).expect(0);
+        race.is_finished(&dest);
     }
-    eprintln!(
-        "{hits} kills in the middle, {early} before the first file, {late} runs that finished"
-    );
+    eprintln!("{hits} kills in the middle, {early} before the first file, {homes} homes");
     assert_same(
         &tree(&place.path("C")),
         &race.before,
@@ -309,6 +316,34 @@ fn killed_while_it_is_adopted_the_home_is_finished_by_the_same_command() {
         after.get_mut(path).unwrap().mtime = before[path].mtime;
     }
     assert_same(&after, &before, "the home");
+}
+
+#[test]
+fn killed_before_it_had_a_record_the_same_command_begins_again() {
+    let place = Place::new();
+    small_home(&place, "C", OLD);
+    let map = map_to(&place, "H");
+    let migrate = || place.run(["migrate", "C", "H", "--map", &map]);
+    migrate().expect(0);
+    // The home is begun before the record is: as it looks in between.
+    for entry in fs::read_dir(place.path("H")).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            _ if path.ends_with(".wbhome") => {}
+            true => fs::remove_dir_all(path).unwrap(),
+            false => fs::remove_file(path).unwrap(),
+        }
+    }
+    let records = place.path("H/.wbhome/migrations");
+    fs::remove_dir_all(&records).unwrap();
+    migrate().expect(0);
+    place.run(["migrate", "verify", "--home", "H"]).expect(0);
+    // A home that has anything else in it is not ours to begin in.
+    for entry in ["agents", "sessions"] {
+        fs::remove_dir_all(place.path("H").join(entry)).unwrap();
+    }
+    fs::remove_dir_all(&records).unwrap();
+    migrate().expect(1).says(&["not empty"]);
 }
 
 /// A small filesystem of its own; unmounted at the end, whatever happens.

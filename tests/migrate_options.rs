@@ -142,7 +142,7 @@ fn several_maps_each_change_their_own() {
     let written = corpus.write(&place.path("C")).unwrap();
     let elsewhere = format!("{ELSEWHERE}={}", place.path("H").to_str().unwrap());
     // A folder within the old home that has gone to another place: the longest OLD wins.
-    let table = format!("{OLD}/{}/in.csv", format!("sessions/{}", written.ids[0]));
+    let table = format!("{OLD}/sessions/{}/in.csv", written.ids[0]);
     let input = format!("{table}=/data/in.csv");
     let ran = place.run([
         "migrate",
@@ -300,12 +300,9 @@ fn other_roots_of_the_home_are_shown_with_the_map_to_add() {
     let written = corpus.write(&place.path("C")).unwrap();
     let ran = place.run(["migrate", "C", "H", "--map", &map_to(&place, "H")]);
     let text = &ran.expect(0).stdout;
-    let times = format!(
-        "Also mentioned: {ELSEWHERE}, {} times",
-        written.planted.elsewhere
-    );
-    let here = place.path("H").to_str().unwrap().to_owned();
-    let cure = format!("--map '{ELSEWHERE}={here}'");
+    let line = format!("{:>8}   {ELSEWHERE}\n", written.planted.elsewhere);
+    let times = format!("Also mentioned, and left alone:\n  {line}");
+    let cure = "add --map OLD=DEST for each".to_owned();
     for part in [&times, &cure] {
         assert!(text.contains(part.as_str()), "{part:?} is not in\n{text}");
     }

@@ -238,7 +238,7 @@ pub(super) fn again(home: &LockedHome, record: &mut Record) -> Result<Outcome> {
             "the record of a finished migration has no outcome",
         )
     })?;
-    if outcome.command.as_ref().is_some_and(|c| c.exit != Some(0)) {
+    if outcome.failed_its_test() {
         let mut warnings = Vec::new();
         outcome.command = smoke_test(home, &mut warnings)?;
         outcome.warnings.extend(warnings);

@@ -75,7 +75,8 @@ fn rewrite_one(
                 let mut done =
                     put_back(transfer, path, done, scratch.path(), counts).map_err(fail)?;
                 done.notes = report.notes.clone();
-                tally.forget(path, record.file(path).unwrap_or(&done));
+                // It was counted as copied, without references.
+                tally.copied = tally.copied.saturating_sub(1);
                 tally.add(path, &done);
                 let mut lines = Vec::new();
                 for (mapping, spelling, n) in &done.references {

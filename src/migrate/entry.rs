@@ -89,6 +89,7 @@ impl Work<'_, '_> {
             return Ok(());
         }
         if let Some(done) = t.record.file(&path)
+            && done.is_copy()
             && done.source == (&entry.meta).into()
             && self.is_still_right(dest, entry, &path, done)?
         {
@@ -137,7 +138,7 @@ impl Work<'_, '_> {
             Err(error) => {
                 let gone = error.kind() == std::io::ErrorKind::NotFound;
                 let reason = if gone {
-                    "went away meanwhile".to_owned()
+                    super::settle::GONE.to_owned()
                 } else {
                     unreadable(&error)
                 };
@@ -228,11 +229,15 @@ impl Work<'_, '_> {
         self.publish(new, dest, rel, &entry.name, path, &copied)?;
         self.desk.references.extend_from_slice(&lines);
         self.desk.lines = lines;
-        // Writing a line to memory does not fail.
-        let _ = serde_json::to_writer(&mut self.desk.files, &done);
-        self.desk.files.push(b'\n');
+        self.note(&done);
         self.tally.add(path, &done);
         Ok(())
+    }
+
+    fn note(&mut self, done: &Done) {
+        // Writing a line to memory does not fail.
+        let _ = serde_json::to_writer(&mut self.desk.files, done);
+        self.desk.files.push(b'\n');
     }
 
     /// A default access list or a mount option has given the copy something else than was asked for. A
@@ -403,22 +408,20 @@ impl Work<'_, '_> {
         }
         dest.set_time_of(&entry.name, entry.meta.mtime)
             .map_err(fail)?;
-        match changed {
-            Some(_) => {
-                let mapping = t.mapping_of(&old);
-                self.tally.links_rewritten += 1;
-                self.tally.count(mapping, Spelling::Plain, 1);
-                if made || !t.is_listed(&path)? {
-                    write_line(
-                        &mut self.desk.references,
-                        &path,
-                        (mapping, Spelling::Plain),
-                        [0],
-                    );
-                }
+        let mapping = changed.map(|_| t.mapping_of(&old));
+        // One that an earlier run has made and listed is not listed again.
+        if made || t.record.file(&path).is_none() {
+            if let Some(mapping) = mapping {
+                write_line(
+                    &mut self.desk.references,
+                    &path,
+                    (mapping, Spelling::Plain),
+                    [0],
+                );
             }
-            None => self.tally.links_kept += 1,
+            self.note(&Done::other(&path, Class::Linked, &entry.meta));
         }
+        self.tally.add_link(mapping);
         Ok(())
     }
 }

@@ -51,6 +51,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether the user's own test is set and has failed.
+    pub fn failed_its_test(&self) -> bool {
+        self.command.as_ref().is_some_and(|c| c.exit != Some(0))
+    }
+
     /// 0 when the copy is right, whatever was found in the source; 3 when something that should have gone
     /// along did not; 1 when the user's own test failed.
     pub fn exit(&self) -> Exit {
@@ -58,7 +63,7 @@ impl Outcome {
         if self.skipped.iter().any(|s| s.failed) || !self.restless.is_empty() {
             exit = exit.merge(Exit::Partial);
         }
-        if self.command.as_ref().is_some_and(|c| c.exit != Some(0)) {
+        if self.failed_its_test() {
             exit = exit.merge(Exit::Failed);
         }
         exit

@@ -47,7 +47,7 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
     let refuse = |what: &str| Error::failed(what.to_owned()).at(dest);
     let Some(record) = Record::newest(&dest.join(OWN))? else {
         // A run that was stopped before it wrote anything down has made the tool's own folder and no more.
-        if names.iter().all(|(name, _)| name == OWN) && is_bare(&dest.join(OWN))? {
+        if names.iter().all(|(name, _)| name == OWN) {
             return Ok(None);
         }
         return Err(
@@ -75,16 +75,6 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
         "a migration with other settings was made here ({differs}):"
     ))
     .hint("run it with the same settings to go on with it, or migrate into a fresh DEST; `wbhome migrate status` shows what was done"))
-}
-
-/// Whether a home's own folder holds no more than what every run makes first.
-fn is_bare(own: &Path) -> Result<bool> {
-    const FIRST: [&str; 5] = ["home.json", "lock", "migrations", "journal", "tmp"];
-    let names = disk::read_dir_names(own)?;
-    Ok(names.iter().all(|(name, _)| {
-        name.to_str()
-            .is_some_and(|name| FIRST.contains(&name) || name.starts_with(disk::TEMPORARY_PREFIX))
-    }))
 }
 
 /// There must be room, in bytes and in files.

@@ -6,7 +6,7 @@
 //! is appended after its file has its final name, and what a line says is compared with the disk before it
 //! is believed. All of it can be read with `jq`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct Done {
     pub source: SourceState,
     /// Length of the copy.
     pub size: u64,
-    /// BLAKE3 of the copy, in hex.
+    /// BLAKE3 of the copy, in hex; empty for what is no file of its own.
     pub digest: String,
     /// References changed: mapping, spelling, how many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -116,6 +116,18 @@ impl Done {
             database: false,
             notes: Vec::new(),
         }
+    }
+
+    /// A line for an entry that is no file of its own: a link, a further name, a folder.
+    pub fn other(path: &Path, class: Class, source: &Meta) -> Self {
+        let mut done = Done::new(path, class, source, 0, Digest::from_bytes([0; 32]));
+        done.digest.clear();
+        done
+    }
+
+    /// Whether it is a file that was copied, rewritten or not.
+    pub fn is_copy(&self) -> bool {
+        matches!(self.class, Class::Copied | Class::Rewritten)
     }
 
     /// Relative to the source and to the home.
@@ -261,19 +273,6 @@ impl Record {
     /// Bytes that need not be copied again.
     pub fn bytes_done(&self) -> u64 {
         self.files.values().map(|done| done.size).sum()
-    }
-
-    /// The links that the list of references has: what is in it and is no file.
-    pub(super) fn listed_links(&self) -> Result<HashSet<PathBuf>> {
-        let mut links = HashSet::new();
-        Lines::read(&self.folder.join(REFERENCES), |line| {
-            if let Ok(wire::WirePath(path)) = serde_json::from_slice(line)
-                && !self.files.contains_key(&path)
-            {
-                links.insert(path);
-            }
-        })?;
-        Ok(links)
     }
 
     /// What came of it; `None` when it was stopped.

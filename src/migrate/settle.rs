@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use super::plan::{self, OWN, Plan, Skipped};
-use super::record::Record;
+use super::record::{Class, Done, Record};
 use super::tally::Tally;
 use super::transfer::{Transfer, by_depth, write_error};
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, Entry, FileKind, Folder, Meta, Tree, Xattrs};
 use crate::home::LockedHome;
 use crate::paths::Rewriter;
+
+/// Why an entry that was seen is not in the home.
+pub(super) const GONE: &str = "went away meanwhile";
 
 /// How often the source is looked at again. A file that still changes then is reported.
 const SWEEPS: usize = 2;
@@ -46,6 +49,7 @@ pub(super) fn link_names(transfer: &Transfer, tally: &mut Tally) -> Result<()> {
             None => dir.hard_link(&first_dir, first_name, name).map_err(fail)?,
         }
         tally.hard_links += 1;
+        transfer.record_file(&Done::other(&path, Class::Linked, &there))?;
     }
     Ok(())
 }
@@ -62,7 +66,7 @@ fn open_parent<'p>(root: &Dir, path: &'p Path) -> std::io::Result<(Dir, &'p OsSt
 pub(super) struct Swept {
     /// Every folder that was seen, in its last state, sorted by path.
     pub folders: Vec<Folder>,
-    /// How many entries were seen, those included that went away.
+    /// How many entries there are in these folders.
     pub entries: u64,
 }
 
@@ -81,7 +85,7 @@ pub(super) fn sweep(
 ) -> Result<Swept> {
     let folders = plan.tree.folders.iter();
     let mut known: Known = folders.map(|f| (f.rel.clone(), f.clone())).collect();
-    let mut entries: usize = known.values().map(|f| f.entries.len()).sum();
+    let mut changed_meanwhile = false;
     for round in 0..=SWEEPS {
         note_later_states(&mut known, tally);
         let now = plan::walk_source(&plan.source, &plan.settings, ctx)?;
@@ -93,15 +97,25 @@ pub(super) fn sweep(
             report_restless(&changed, &known, tally);
             break;
         }
+        changed_meanwhile = true;
         record.reread()?;
         for (path, _) in paths_of(&changed) {
-            forget(&path, &known, record, tally);
-            entries += usize::from(find(&known, &path).is_none());
+            tally.discard(&path);
         }
         let again = Transfer::new(plan, home, dest, rewriter, record, ctx)?.run(&changed)?;
         tally.merge(again);
-        known.extend(now.folders.into_iter().map(|f| (f.rel.clone(), f)));
+        known = now
+            .folders
+            .into_iter()
+            .map(|f| (f.rel.clone(), f))
+            .collect();
     }
+    if changed_meanwhile {
+        record.reread()?;
+        let transfer = Transfer::new(plan, home, dest, rewriter, record, ctx)?;
+        *tally = recount(&transfer, &known, record, std::mem::take(tally));
+    }
+    let entries: usize = known.values().map(|f| f.entries.len()).sum();
     let unlisted = known
         .values()
         .flat_map(|f| f.unreadable.iter().filter(|(p, _)| *p != f.rel));
@@ -149,19 +163,58 @@ fn paths_of(folders: &[Folder]) -> impl Iterator<Item = (PathBuf, &Entry)> {
         .flat_map(|f| f.entries.iter().map(|e| (f.rel.join(&e.name), e)))
 }
 
-/// Takes back what was counted for an entry that is about to be copied again.
-fn forget(path: &Path, known: &Known, record: &Record, tally: &mut Tally) {
-    if let Some(done) = record.file(path) {
-        tally.forget(path, done);
-    }
-    tally.skipped.retain(|s| *s.path != *path);
-    tally.further_names.retain(|(p, _)| p != path);
-    if find(known, path).is_some_and(|m| m.kind == FileKind::Symlink) {
-        // Which of the two it was does not matter for the sum; links rarely change.
-        match tally.links_kept {
-            0 => tally.links_rewritten = tally.links_rewritten.saturating_sub(1),
-            n => tally.links_kept = n - 1,
+/// Counts everything anew, from what was seen last and from the record: after a source has changed, what was
+/// counted on the way may speak of entries that are something else by now.
+fn recount(transfer: &Transfer, known: &Known, record: &Record, old: Tally) -> Tally {
+    let mut tally = Tally {
+        kept: old.kept,
+        restless: old.restless,
+        warnings: old.warnings,
+        defects: old.defects,
+        further_names: old.further_names,
+        ..Tally::default()
+    };
+    tally
+        .further_names
+        .retain(|(path, _)| find(known, path).is_some());
+    let further: BTreeSet<PathBuf> = tally
+        .further_names
+        .iter()
+        .map(|(path, _)| path.clone())
+        .collect();
+    let mut skipped: BTreeMap<PathBuf, Skipped> = old
+        .skipped
+        .into_iter()
+        .map(|s| (s.path.0.clone(), s))
+        .collect();
+    for folder in known.values() {
+        for entry in &folder.entries {
+            let path = folder.rel.join(&entry.name);
+            if entry.meta.kind == FileKind::Folder || further.contains(&path) {
+                // Folders are counted when they are dressed, further names when they are made.
+            } else if let Some(skipped) = skipped.remove(&path) {
+                tally.skipped.push(skipped);
+            } else if entry.meta.kind == FileKind::Symlink {
+                recount_link(transfer, path, &mut tally);
+            } else if let Some(done) = record.file(&path).filter(|done| done.is_copy()) {
+                tally.add(&path, done);
+            } else {
+                tally.skipped.push(Skipped::by_design(path, GONE));
+            }
         }
+    }
+    tally
+}
+
+fn recount_link(transfer: &Transfer, path: PathBuf, tally: &mut Tally) {
+    let (parent, name) = split(&path);
+    let source = transfer.plan.source.open_beneath(parent);
+    match source.and_then(|dir| dir.read_link(name)) {
+        Ok(target) => {
+            let changed = transfer.rewriter.link_target(&target).is_some();
+            tally.add_link(changed.then(|| transfer.mapping_of(&target)));
+        }
+        Err(_) => tally.skipped.push(Skipped::by_design(path, GONE)),
     }
 }
 
@@ -223,8 +276,15 @@ pub(super) fn dress_folders(
             .collect::<Result<_>>()?;
         tally.warnings.extend(warnings.into_iter().flatten());
     }
+    let mut lines = Vec::new();
     for folder in folders {
         let is_root = folder.rel.as_os_str().is_empty();
+        if !is_root {
+            // Writing a line to memory does not fail.
+            let line = Done::other(&folder.rel, Class::Folder, &folder.meta);
+            let _ = serde_json::to_writer(&mut lines, &line);
+            lines.push(b'\n');
+        }
         let unlisted = folder
             .unreadable
             .iter()
@@ -237,7 +297,7 @@ pub(super) fn dress_folders(
             ));
         }
     }
-    Ok(())
+    transfer.append(&lines, &[])
 }
 
 /// Returns a warning when an attribute could not be kept.

@@ -107,32 +107,23 @@ impl Tally {
         }
     }
 
-    /// Takes back what was counted for files that are about to be copied again.
-    pub fn forget(&mut self, path: &Path, done: &Done) {
-        match done.class {
-            Class::Rewritten => self.rewritten -= 1,
-            _ => self.copied -= 1,
-        }
-        for (mapping, spelling, n) in &done.references {
-            if let Some(count) = self.by_mapping.get_mut(mapping) {
-                *count -= n;
-            }
-            if let Some(count) = self.by_spelling.get_mut(spelling) {
-                *count -= n;
-            }
-        }
-        self.left -= done.left;
-        for (root, n) in &done.foreign {
-            if let Some(count) = self.foreign.get_mut(root) {
-                *count -= n;
-            }
-        }
-        self.doubtful.retain(|(p, ..)| p != path);
-        self.binary.retain(|(p, _)| p != path);
-        self.databases.retain(|p| p != path);
+    /// Forgets what was said of an entry that is about to be taken again.
+    pub fn discard(&mut self, path: &Path) {
+        self.skipped.retain(|s| *s.path != *path);
+        self.further_names.retain(|(p, _)| p != path);
         self.defects.retain(|(p, _)| p != path);
         self.restless.retain(|p| p != path);
-        self.later_states.retain(|(p, _)| p != path);
+    }
+
+    /// Counts a symbolic link.
+    pub fn add_link(&mut self, mapping: Option<u16>) {
+        match mapping {
+            Some(mapping) => {
+                self.links_rewritten += 1;
+                self.count(mapping, Spelling::Plain, 1);
+            }
+            None => self.links_kept += 1,
+        }
     }
 
     /// References changed, of the mapping at that place.

@@ -1,11 +1,11 @@
 //! The one pass: every entry of the source is read once, changed as it streams, published under its final
 //! name, and read back.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 
 use rayon::prelude::*;
 
@@ -39,8 +39,6 @@ pub(super) struct Transfer<'a> {
     pub ids: (u32, u32),
     /// Names by which a hard-linked file is met first.
     pub first_names: HashMap<(u64, u64), PathBuf>,
-    /// The links that an earlier run has listed; read when it is asked for.
-    listed_links: OnceLock<HashSet<PathBuf>>,
     failure: Mutex<Option<Error>>,
     desks: Mutex<Vec<Desk>>,
 }
@@ -92,7 +90,6 @@ impl<'a> Transfer<'a> {
             keeps_owner: disk::is_root(),
             ids: disk::own_ids(),
             first_names,
-            listed_links: OnceLock::new(),
             failure: Mutex::new(None),
             desks: Mutex::new(Vec::new()),
         })
@@ -255,15 +252,6 @@ impl<'a> Transfer<'a> {
             .filter(|(_, m)| target.starts_with(&m.old))
             .max_by_key(|(_, m)| m.old.len());
         longest.map_or(0, |(i, _)| u16::try_from(i).unwrap_or(u16::MAX))
-    }
-
-    /// Whether an earlier run has listed a link. One that was killed may have made it and not have come to that.
-    pub fn is_listed(&self, link: &Path) -> Result<bool> {
-        if let Some(listed) = self.listed_links.get() {
-            return Ok(listed.contains(link));
-        }
-        let listed = self.record.listed_links()?;
-        Ok(self.listed_links.get_or_init(|| listed).contains(link))
     }
 
     pub fn path(&self, rel: &Path) -> PathBuf {

@@ -14,7 +14,7 @@ use super::record::{Class, Done, Record};
 use super::rewriting::Rewriting;
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Exit, Result, Total, human};
-use crate::disk::{self, Buffers, CopyError, Dir, Entry, FileKind, Tree};
+use crate::disk::{self, Buffers, CopyError, Dir, Entry, FileKind, Tree, Xattrs};
 use crate::home::Home;
 use crate::paths::Rewriter;
 
@@ -239,10 +239,7 @@ impl Comparison<'_> {
     fn compare(&self, path: &Path, entry: &Entry, buffers: &mut Buffers) -> Result<Verdict> {
         let recorded = self.record.file(path);
         let Some(here) = self.here.get(path) else {
-            let is_new = match entry.meta.kind {
-                FileKind::File => recorded.is_none() && entry.meta.nlink == 1,
-                _ => false,
-            };
+            let is_new = recorded.is_none();
             return Ok(Some(match is_new {
                 true => (
                     DifferenceKind::NewInSource,
@@ -260,6 +257,11 @@ impl Comparison<'_> {
                 entry.meta.kind.described(),
                 here.kind.described()
             );
+            return Ok(Some((DifferenceKind::ChangedInHome, what)));
+        }
+        let (mode, was) = (here.mode, entry.meta.mode);
+        if mode != was && here.kind != FileKind::Symlink {
+            let what = format!("its mode is {mode:04o}, in the source {was:04o}");
             return Ok(Some((DifferenceKind::ChangedInHome, what)));
         }
         let compared = match entry.meta.kind {
@@ -298,7 +300,7 @@ impl Comparison<'_> {
             _ => Some(self.expected(path, entry, &source_dir, name, buffers)?),
         };
         if Some(found.digest) == expected {
-            return Ok(None);
+            return Ok(self.compare_attributes(&source_dir, &dest_dir, name));
         }
         let recorded_digest = recorded.and_then(Done::digest);
         Ok(Some(if recorded_digest == Some(found.digest) {
@@ -320,6 +322,14 @@ impl Comparison<'_> {
                 "changed since the migration".into(),
             )
         }))
+    }
+
+    /// Extended attributes and access lists. What can not be asked for on one side is no difference.
+    fn compare_attributes(&self, source: &Dir, dest: &Dir, name: &std::ffi::OsStr) -> Verdict {
+        let of = |dir: &Dir| dir.open_file(name).and_then(Xattrs::of).ok();
+        let (there, here) = (of(source)?, of(dest)?);
+        let what = "its extended attributes or access list are others".to_owned();
+        (there != here).then_some((DifferenceKind::ChangedInHome, what))
     }
 
     fn expected(

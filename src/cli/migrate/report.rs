@@ -132,9 +132,10 @@ fn write_classes(out: &mut String, outcome: &Outcome) {
             ));
         }
         if classes.hard_links > 0 {
-            parts.push(format!(
-                "{} of files that are there already",
-                human::count(classes.hard_links)
+            parts.push(human::plural(
+                classes.hard_links,
+                "further name of a file",
+                "further names of files",
             ));
         }
         let _ = writeln!(
