@@ -207,9 +207,9 @@ fn what_makes_no_sense_is_refused() {
     exit: 2
     --- stdout
     --- stderr
-    error: the argument '--project <P>' cannot be used with '--no-project'
+    error: the argument '--project <PROJECT>' cannot be used with '--no-project'
 
-    Usage: wbhome label --project <P> <SESSION>...
+    Usage: wbhome label --project <PROJECT> <SESSION>...
 
     For more information, try '--help'.
     ");
@@ -217,9 +217,9 @@ fn what_makes_no_sense_is_refused() {
     exit: 2
     --- stdout
     --- stderr
-    error: the argument '--sync-tag <S>' cannot be used with '--no-sync-tag'
+    error: the argument '--sync-tag <SYNC_TAG>' cannot be used with '--no-sync-tag'
 
-    Usage: wbhome label --sync-tag <S> <SESSION>...
+    Usage: wbhome label --sync-tag <SYNC_TAG> <SESSION>...
 
     For more information, try '--help'.
     ");

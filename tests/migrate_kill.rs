@@ -87,6 +87,11 @@ impl Race {
         let mut files = 0;
         for (path, entry) in visible(&home) {
             let name = String::from_utf8_lossy(&path).into_owned();
+            // A kill between two calls may leave a copy under a temporary name, which is not its final one; the
+            // next run takes it away, as the comparison at the end shows.
+            if path_name(&path).starts_with(b".wbhome-tmp-") {
+                continue;
+            }
             let Some(wanted) = self.reference.get(&path) else {
                 panic!("{name} is no part of the home");
             };
@@ -442,4 +447,8 @@ fn a_full_disk_is_told_and_after_room_is_made_the_same_command_finishes() {
         assert_same(&tree(&place.path("C")), &before, "the source was changed");
         fs::remove_dir_all(place.path("disk/H")).unwrap();
     }
+}
+
+fn path_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|b| *b == b'/').next().unwrap_or(path)
 }

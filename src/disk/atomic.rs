@@ -54,31 +54,67 @@ pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) 
         return Ok(Written::Changed(found));
     }
     let temporary = new.publish_temporary().map_err(fail)?;
-    let swapped = swap(&dir, &temporary, name, expected);
-    // After a swap this name holds the old content; after a failure, the new. Either may go.
-    let _ = dir.unlink(&temporary);
-    let written = swapped.map_err(fail)?;
+    let swapped = swap(&dir, &temporary, name, expected, content);
+    // After a swap this name holds the old content; after a failure, ours. Either may go. What two people have
+    // saved at once stays: whoever takes the lock next puts it into the trash.
+    if !matches!(swapped, Ok((_, Left::Edit))) {
+        let _ = dir.unlink(&temporary);
+    }
+    let (written, _) = swapped.map_err(fail)?;
     dir.sync().map_err(fail)?;
     Ok(written)
 }
 
-fn swap(dir: &Dir, temporary: &OsStr, name: &OsStr, expected: &[u8]) -> io::Result<Written> {
+/// What is left under the temporary name.
+#[derive(Debug, PartialEq, Eq)]
+enum Left {
+    /// The old content, or ours.
+    Nothing,
+    /// Something that somebody has saved.
+    Edit,
+}
+
+fn swap(
+    dir: &Dir,
+    temporary: &OsStr,
+    name: &OsStr,
+    expected: &[u8],
+    ours: &[u8],
+) -> io::Result<(Written, Left)> {
     match dir.exchange(temporary, name) {
-        Ok(()) => {
-            let former = current(dir, temporary)?;
-            if former.as_deref() == Some(expected) {
-                return Ok(Written::Done);
-            }
-            dir.exchange(temporary, name)?;
-            Ok(Written::Changed(former))
-        }
+        Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
             dir.rename_over(temporary, name)?;
-            Ok(Written::Done)
+            return Ok((Written::Done, Left::Nothing));
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Written::Changed(None)),
-        Err(error) => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok((Written::Changed(None), Left::Nothing));
+        }
+        Err(error) => return Err(error),
     }
+    let former = current(dir, temporary)?;
+    if former.as_deref() == Some(expected) {
+        return Ok((Written::Done, Left::Nothing));
+    }
+    give_back(dir, temporary, name, former, ours)
+}
+
+/// Somebody saved between the look and the swap: theirs goes back to its place. If somebody saved once more
+/// meanwhile, the later one stands in the place, and the earlier one is kept.
+fn give_back(
+    dir: &Dir,
+    temporary: &OsStr,
+    name: &OsStr,
+    former: Option<Vec<u8>>,
+    ours: &[u8],
+) -> io::Result<(Written, Left)> {
+    dir.exchange(temporary, name)?;
+    let came_back = current(dir, temporary)?;
+    if came_back.as_deref() == Some(ours) {
+        return Ok((Written::Changed(former), Left::Nothing));
+    }
+    dir.exchange(temporary, name)?;
+    Ok((Written::Changed(came_back), Left::Edit))
 }
 
 fn prepared<'d>(dir: &'d Dir, content: &[u8], mode: u32) -> io::Result<NewFile<'d>> {
@@ -154,9 +190,26 @@ mod tests {
         std::fs::write(folder.path().join(name), "edited").unwrap();
         std::fs::write(folder.path().join(temporary), "ours").unwrap();
         assert_eq!(
-            swap(&dir, temporary, name, b"looked at").unwrap(),
-            Written::Changed(Some(b"edited".to_vec()))
+            swap(&dir, temporary, name, b"looked at", b"ours").unwrap(),
+            (Written::Changed(Some(b"edited".to_vec())), Left::Nothing)
         );
         assert_eq!(std::fs::read(folder.path().join(name)).unwrap(), b"edited");
+    }
+
+    #[test]
+    fn of_two_edits_saved_at_once_the_later_stands_and_the_earlier_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        let (name, temporary) = (OsStr::new("index.json"), OsStr::new(".tmp"));
+        // The swap has been made, ours stood in the place, and somebody saved over it.
+        std::fs::write(folder.path().join(temporary), "earlier").unwrap();
+        std::fs::write(folder.path().join(name), "later").unwrap();
+        assert_eq!(
+            give_back(&dir, temporary, name, Some(b"earlier".to_vec()), b"ours").unwrap(),
+            (Written::Changed(Some(b"later".to_vec())), Left::Edit)
+        );
+        assert_eq!(std::fs::read(folder.path().join(name)).unwrap(), b"later");
+        let kept = std::fs::read(folder.path().join(temporary)).unwrap();
+        assert_eq!(kept, b"earlier");
     }
 }

@@ -102,6 +102,9 @@ fn copy(
     let root = home.root();
     let dest = Dir::open(root).map_err(|e| Error::io("can not open the home", root, e))?;
     ctx.progress.stage("Copying", plan.totals.total());
+    if record.files().next().is_some() {
+        settle::clear_temporary(&dest, ctx)?;
+    }
     let mut tally =
         Transfer::new(plan, home, &dest, rewriter, record, ctx)?.run(&plan.tree.folders)?;
     ctx.progress

@@ -368,3 +368,22 @@ pub(super) fn walk_home(dest: &Dir, ctx: &Context) -> Result<Tree> {
     let own = |rel: &Path, entry: &Entry| rel.as_os_str().is_empty() && entry.name == OWN;
     disk::walk(dest, &own, ctx.stop)
 }
+
+/// Removes what a run that was killed between two calls has left under a temporary name: it is complete under
+/// that name or nowhere, and is copied again.
+pub(super) fn clear_temporary(dest: &Dir, ctx: &Context) -> Result<()> {
+    let tree = walk_home(dest, ctx)?;
+    let temporary = |entry: &Entry| {
+        let name = entry.name.as_encoded_bytes();
+        entry.meta.kind == FileKind::File && name.starts_with(disk::TEMPORARY_PREFIX.as_bytes())
+    };
+    for folder in &tree.folders {
+        for entry in folder.entries.iter().filter(|e| temporary(e)) {
+            let removed = dest
+                .open_beneath(&folder.rel)
+                .and_then(|dir| dir.unlink(&entry.name));
+            removed.map_err(|e| Error::io("can not remove", folder.rel.join(&entry.name), e))?;
+        }
+    }
+    Ok(())
+}
