@@ -86,6 +86,9 @@ pub(super) fn run(
         console.warn(warning);
     }
     if global.dry_run {
+        if plan.is_finished() {
+            console.note("This migration was finished before: nothing would be done.\n");
+        }
         let references = migrate::preview(&plan, ctx)?;
         console.result("migrate-plan/1", &Planned::of(&plan, &references), |out| {
             write_plan(out, &plan, &references, &request.dest)
@@ -104,9 +107,7 @@ pub(super) fn run(
         }
         _ => e,
     })?;
-    for warning in &outcome.warnings {
-        console.warn(&human::escape(warning));
-    }
+    tell_warnings(&outcome.warnings, console);
     tell(&outcome, &request.dest, console, ctx)?;
     Ok(outcome.exit())
 }
@@ -216,6 +217,20 @@ impl<'p> Planned<'p> {
             warnings: &plan.warnings,
             resumes: plan.resumes(),
         }
+    }
+}
+
+/// A filesystem that keeps no attributes would give one for each file: the record has them all.
+fn tell_warnings(warnings: &[String], console: &Console) {
+    const SHOWN: usize = 20;
+    for warning in warnings.iter().take(SHOWN) {
+        console.warn(&human::escape(warning));
+    }
+    if warnings.len() > SHOWN {
+        let more = human::count((warnings.len() - SHOWN) as u64);
+        console.warn(&format!(
+            "{more} more like these: wbhome migrate status --json"
+        ));
     }
 }
 

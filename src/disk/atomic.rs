@@ -55,9 +55,14 @@ pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) 
     }
     let temporary = new.publish_temporary().map_err(fail)?;
     let swapped = swap(&dir, &temporary, name, expected, content);
-    // After a swap this name holds the old content; after a failure, ours. Either may go. What two people have
+    // After a swap this name holds the old content, and may go. What two people have
     // saved at once stays: whoever takes the lock next puts it into the trash.
-    if !matches!(swapped, Ok((_, Left::Edit))) {
+    let may_go = match &swapped {
+        Ok((_, left)) => *left == Left::Nothing,
+        // After a failure in the middle it may be what somebody has saved.
+        Err(_) => matches!(current(&dir, &temporary), Ok(Some(found)) if found == content),
+    };
+    if may_go {
         let _ = dir.unlink(&temporary);
     }
     let (written, _) = swapped.map_err(fail)?;

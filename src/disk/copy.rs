@@ -255,7 +255,12 @@ impl Copying<'_> {
         {
             self.cloned = clone_blocks(self.source, file);
         }
-        for extent in Extents::of(self.source, seen) {
+        // What was cloned is read from the clone: a source that is being written may be another by now.
+        let from = match self.file {
+            Some(file) if self.cloned => file,
+            _ => self.source,
+        };
+        for extent in Extents::of(from, seen) {
             match extent.map_err(CopyError::Read)? {
                 Extent::Hole { length } => {
                     output.clear();
@@ -268,8 +273,8 @@ impl Copying<'_> {
                     while at < end {
                         self.stop.check().map_err(|_| CopyError::Stopped)?;
                         let wanted = BLOCK.min(usize::try_from(end - at).unwrap_or(BLOCK));
-                        let length = read_full(self.source, &mut input[..wanted], at)
-                            .map_err(CopyError::Read)?;
+                        let length =
+                            read_full(from, &mut input[..wanted], at).map_err(CopyError::Read)?;
                         if length == 0 {
                             break;
                         }

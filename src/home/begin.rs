@@ -16,6 +16,8 @@ use crate::disk;
 pub fn begin(dir: &Path, context: &Context) -> Result<()> {
     let own = dir.join(OWN);
     disk::create_private_folder(&own)?;
+    // One that was there and empty is its owner's alone from now on, too.
+    disk::set_mode(dir, 0o700)?;
     if super::Home::open(dir, Trust::Named).is_ok() {
         return Ok(());
     }

@@ -51,6 +51,17 @@ impl IndexFile {
         Err(file.restless())
     }
 
+    /// Reads the index as one that may be rewritten: stricter than [`Index::read`], since what stands twice in an
+    /// entry would be lost.
+    ///
+    /// # Errors
+    /// An index that can not be understood.
+    pub fn check(home: &super::Home) -> Result<Index> {
+        let path = home.index_file();
+        let content = disk::read_small(&path, LIMIT)?;
+        IndexFile { path }.parse(content.as_deref())
+    }
+
     /// Makes the index anew. `build` gets the present one, or `None` when it can not be understood. When what
     /// comes out differs, the present file goes to the trash, byte for byte.
     ///

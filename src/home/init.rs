@@ -128,7 +128,8 @@ pub fn plan(dir: &Path) -> Result<Plan> {
     })
 }
 
-fn layout() -> impl Iterator<Item = (&'static str, FileKind)> {
+/// The names at the top of a home, and what each is.
+pub fn layout() -> impl Iterator<Item = (&'static str, FileKind)> {
     let folders = FOLDERS.iter().chain([&OWN]);
     let files = ["index.json", "wbhome.toml", ".gitignore"];
     folders

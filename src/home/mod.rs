@@ -40,7 +40,7 @@ pub use find::{Found, How, USUAL_NAME, find};
 pub use id::{LONGEST_ADOPTED, LONGEST_NEW, SessionId, folded};
 pub use index::{Index, Item, Shape};
 pub use index_file::IndexFile;
-pub use init::{Initialised, init};
+pub use init::{Initialised, init, layout};
 pub use layout::{FORMAT, Home, KINDS, Trust};
 pub use lock::LockedHome;
 pub use measure::{Counts, Tally, measure};

@@ -107,19 +107,25 @@ fn note(folder: &Path, rel: &Path, why: &str, context: &Context) -> Result<()> {
 fn new_folder(home: &LockedHome, context: &Context) -> Result<PathBuf> {
     let trash = home.trash();
     disk::create_private_folder(&trash)?;
+    let fail = |e| Error::io("can not write to", &trash, e);
+    let dir = disk::Dir::open(&trash).map_err(fail)?;
     let stamp = context.clock.stamp();
-    let mut name = stamp.clone();
-    let mut n = 1;
-    while disk::exists(&trash.join(&name)) {
-        n += 1;
-        name = format!("{stamp}-{n}");
+    for n in 1u64.. {
+        let name = match n {
+            1 => stamp.clone(),
+            n => format!("{stamp}-{n}"),
+        };
+        match dir.make(OsStr::new(&name)) {
+            Ok(()) => {
+                dir.sync().map_err(fail)?;
+                return Ok(trash.join(name));
+            }
+            // Another act of the same second, perhaps of another worker of ours.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(fail(error)),
+        }
     }
-    let folder = trash.join(name);
-    disk::create_private_folder(&folder)?;
-    disk::Dir::open(&trash)
-        .and_then(|dir| dir.sync())
-        .map_err(|e| Error::io("can not write to", &trash, e))?;
-    Ok(folder)
+    Err(Error::failed("is full:").at(&trash))
 }
 
 /// Where something in the trash would be shown: its path below the home.

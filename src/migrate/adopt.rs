@@ -12,7 +12,7 @@ use super::tally::Tally;
 use crate::base::{Context, Error, Kind, Result, human};
 use crate::check::{self, Finding, Survey};
 use crate::disk::{self, Dir, FileKind, Tree};
-use crate::home::{Config, Counts, Index, LockedHome, SessionId, Status};
+use crate::home::{Config, Counts, Index, IndexFile, LockedHome, SessionId, Status};
 use crate::sessions::reconcile;
 
 /// How long the original should be kept.
@@ -126,7 +126,7 @@ fn adopt_index(
     ctx: &Context,
 ) -> Result<(SessionCounts, Option<Index>)> {
     home.complete()?;
-    let (former, rebuild) = match Index::read(home) {
+    let (former, rebuild) = match IndexFile::check(home) {
         Ok(index) => (Some(index), false),
         Err(error) => {
             tally.warnings.push(format!("the index was damaged and has been rebuilt, the damaged one is in the trash: {error}"));
@@ -231,13 +231,11 @@ fn findings(
 
 /// What came of a migration that was finished before. The user's own test is run once more if it failed then:
 /// its cause may be gone.
-pub(super) fn again(home: &LockedHome, record: &mut Record) -> Result<Outcome> {
-    let mut outcome = record.outcome()?.ok_or_else(|| {
-        Error::new(
-            Kind::Bug,
-            "the record of a finished migration has no outcome",
-        )
-    })?;
+pub(super) fn again(
+    home: &LockedHome,
+    record: &mut Record,
+    mut outcome: Outcome,
+) -> Result<Outcome> {
     if outcome.failed_its_test() {
         let mut warnings = Vec::new();
         outcome.command = smoke_test(home, &mut warnings)?;

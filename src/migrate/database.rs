@@ -19,8 +19,8 @@ use super::record::{Class, Done, Record};
 use super::rewriting::write_count;
 use super::tally::Tally;
 use super::transfer::{Transfer, write_error};
-use crate::base::{Error, Result, human};
-use crate::disk::{self, Buffers, CopyError, Dir, Identity, NewFile};
+use crate::base::{Error, Kind, Result, human};
+use crate::disk::{self, Buffers, Copied, CopyError, Dir, Identity, NewFile, Xattrs};
 use crate::paths::{Rewriter, Spelling, TextKind};
 
 /// What SQLite keeps beside a database. The shared-memory file is only a cache of the log.
@@ -53,28 +53,20 @@ fn rewrite_one(
         references: 0,
         notes: Vec::new(),
     };
-    let fail = |e| write_error("the database", &transfer.path(path), e);
-    let Some(done) = record.file(path).filter(|done| done.class == Class::Copied) else {
-        // An earlier run has rewritten it. What lay beside its source was copied again by this one.
-        remove_companions(transfer, path, tally).map_err(fail)?;
-        if let Some(done) = record.file(path) {
-            report.references = done.references.iter().map(|r| r.2).sum();
-            report.notes = done.notes.clone();
-        }
+    // Taken by this run, and so as it is in the source.
+    let Some(done) = record.file(path) else {
         return Ok(report);
     };
     let scratch = transfer.home.scratch(transfer.ctx)?;
-    let staged = stage(transfer, path, scratch.path()).map_err(fail)?;
+    let staged = stage(transfer, path, scratch.path())?;
     match rewrite(&staged, transfer.rewriter) {
         Ok((counts, notes)) => {
             report.notes = notes;
             report.references = counts.values().sum();
             if !counts.is_empty() {
                 // Before it has its name: an old log beside the new database would undo parts of it.
-                remove_companions(transfer, path, tally).map_err(fail)?;
-                let mut done =
-                    put_back(transfer, path, done, scratch.path(), counts).map_err(fail)?;
-                done.notes = report.notes.clone();
+                remove_companions(transfer, path, tally)?;
+                let done = put_back(transfer, path, done, scratch.path(), counts)?;
                 // It was counted as copied, without references.
                 tally.copied = tally.copied.saturating_sub(1);
                 tally.add(path, &done);
@@ -101,16 +93,23 @@ fn split(path: &Path) -> (&Path, OsString) {
     )
 }
 
+fn fail(transfer: &Transfer, path: &Path, error: std::io::Error) -> Error {
+    write_error("the database", &transfer.path(path), error)
+}
+
 /// Copies the database and what belongs to it into the scratch folder.
-fn stage(transfer: &Transfer, path: &Path, scratch: &Path) -> std::io::Result<PathBuf> {
+fn stage(transfer: &Transfer, path: &Path, scratch: &Path) -> Result<PathBuf> {
+    let fail = |e| fail(transfer, path, e);
     let (folder, name) = split(path);
-    let (from, to) = (transfer.dest.open_beneath(folder)?, Dir::open(scratch)?);
+    let from = transfer.dest.open_beneath(folder).map_err(fail)?;
+    let to = Dir::open(scratch).map_err(fail)?;
     for suffix in ["", "-wal", "-journal"] {
         let mut source = name.clone();
         source.push(suffix);
-        if from.find(&source)?.is_some() {
-            let mut copy = copy(transfer, &from, &source, &to)?;
-            copy.publish(format!("database{suffix}").as_ref())?;
+        if from.find(&source).map_err(fail)?.is_some() {
+            let (mut copy, _) = copy(transfer, path, &from, &source, &to)?;
+            copy.publish(format!("database{suffix}").as_ref())
+                .map_err(fail)?;
         }
     }
     Ok(scratch.join("database"))
@@ -118,65 +117,73 @@ fn stage(transfer: &Transfer, path: &Path, scratch: &Path) -> std::io::Result<Pa
 
 fn copy<'d>(
     transfer: &Transfer,
+    path: &Path,
     from: &Dir,
     name: &std::ffi::OsStr,
     to: &'d Dir,
-) -> std::io::Result<NewFile<'d>> {
-    let meta = from.stat(name)?;
-    let file = from.open_file(name)?;
+) -> Result<(NewFile<'d>, Copied)> {
+    let fail = |e| fail(transfer, path, e);
+    let meta = from.stat(name).map_err(fail)?;
+    let file = from.open_file(name).map_err(fail)?;
     let stop = transfer.ctx.stop;
-    match disk::copy_file(&file, &meta, to, &mut Identity, &mut Buffers::new(), stop) {
-        Ok((new, _)) => Ok(new),
-        Err(CopyError::Read(error) | CopyError::Write(error)) => Err(error),
-        Err(CopyError::Stopped) => Err(std::io::ErrorKind::Interrupted.into()),
+    disk::copy_file(&file, &meta, to, &mut Identity, &mut Buffers::new(), stop)
+        .map_err(|e| copy_error(transfer, path, e))
+}
+
+fn copy_error(transfer: &Transfer, path: &Path, error: CopyError) -> Error {
+    match error {
+        CopyError::Read(error) | CopyError::Write(error) => fail(transfer, path, error),
+        CopyError::Stopped => Error::new(Kind::Interrupted, "interrupted"),
     }
 }
 
-/// Replaces the exact copy by the rewritten one, with the modes and times of the source.
+/// Replaces the exact copy by the rewritten one, with the modes, times and attributes of the source, after it has
+/// been read back.
 fn put_back(
     transfer: &Transfer,
     path: &Path,
     done: &Done,
     scratch: &Path,
     counts: Counts,
-) -> std::io::Result<Done> {
+) -> Result<Done> {
+    let fail = |e| fail(transfer, path, e);
     let (folder, name) = split(path);
-    let (from, to) = (Dir::open(scratch)?, transfer.dest.open_beneath(folder)?);
-    let dress = to.stat(&name)?;
-    let new = copy(transfer, &from, "database".as_ref(), &to)?;
-    let owner = transfer.keeps_owner.then_some((dress.uid, dress.gid));
-    new.dress(owner, dress.mode, dress.mtime)?;
-    new.publish_over(&name)?;
-    let checked = disk::check_file(
-        &to,
-        &name,
-        &mut Buffers::new(),
-        transfer.ctx.stop,
-        &mut |_, _| {},
-    );
-    let checked = match checked {
-        Ok(checked) => checked,
-        Err(CopyError::Read(error) | CopyError::Write(error)) => return Err(error),
-        Err(CopyError::Stopped) => return Err(std::io::ErrorKind::Interrupted.into()),
-    };
-    let references = counts.into_iter().map(|((m, s), n)| (m, s, n)).collect();
+    let from = Dir::open(scratch).map_err(fail)?;
+    let to = transfer.dest.open_beneath(folder).map_err(fail)?;
+    let dress = to.stat(&name).map_err(fail)?;
+    let attributes = to.open_file(&name).and_then(Xattrs::of).map_err(fail)?;
+    let (new, copied) = copy(transfer, path, &from, "database".as_ref(), &to)?;
+    // Those of the exact copy, which this filesystem took before.
+    attributes.apply(new.file()).map_err(|(_, e)| fail(e))?;
+    new.dress(transfer.owner_of(&dress), dress.mode, dress.mtime)
+        .map_err(fail)?;
+    let stop = transfer.ctx.stop;
+    let back = disk::check_open(new.file(), &mut Buffers::new(), stop, &mut |_, _| {})
+        .map_err(|e| copy_error(transfer, path, e))?;
+    if back.digest != copied.digest {
+        return Err(Error::failed("what was written reads back differently:")
+            .at(transfer.path(path))
+            .hint("the disk or its driver is failing: choose a DEST on another one"));
+    }
+    new.publish_over(&name).map_err(fail)?;
     let mut rewritten = done.clone();
     rewritten.class = Class::Rewritten;
-    rewritten.size = checked.meta.size;
-    rewritten.digest = checked.digest.to_hex().to_string();
-    rewritten.references = references;
+    rewritten.size = copied.size;
+    rewritten.digest = copied.digest.to_hex().to_string();
+    rewritten.references = counts.into_iter().map(|((m, s), n)| (m, s, n)).collect();
     Ok(rewritten)
 }
 
 /// What the log or journal held is in the database now; the old ones would undo that.
-fn remove_companions(transfer: &Transfer, path: &Path, tally: &mut Tally) -> std::io::Result<()> {
+fn remove_companions(transfer: &Transfer, path: &Path, tally: &mut Tally) -> Result<()> {
+    let fail = |e| fail(transfer, path, e);
     let (folder, name) = split(path);
-    let dest = transfer.dest.open_beneath(folder)?;
+    let dest = transfer.dest.open_beneath(folder).map_err(fail)?;
     for suffix in COMPANIONS {
         let mut companion = name.clone();
         companion.push(suffix);
-        if dest.find(&companion)?.is_some() {
-            dest.unlink(&companion)?;
+        if dest.find(&companion).map_err(fail)?.is_some() {
+            dest.unlink(&companion).map_err(fail)?;
             let rel = folder.join(&companion);
             tally.copied = tally.copied.saturating_sub(1);
             tally.binary.retain(|(path, _)| *path != rel);
@@ -246,8 +253,38 @@ fn rewrite_tables(
             rewrite_column(&transaction, &column, rewriter, &mut counts, &mut notes)?;
         }
     }
+    if !counts.is_empty() {
+        rebuild_searches(&transaction, &mut notes)?;
+    }
     transaction.commit()?;
     Ok((counts, notes))
+}
+
+/// A full-text index over somebody else's table keeps words of texts that have changed now, and triggers, which
+/// would have told it, were off: it is made anew.
+fn rebuild_searches(connection: &Connection, notes: &mut Vec<String>) -> rusqlite::Result<()> {
+    let mut query = connection.prepare(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' \
+         AND sql LIKE 'create virtual table%using fts%' AND replace(sql, ' ', '') LIKE '%content=%'",
+    )?;
+    let names: Vec<String> = query
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for name in names {
+        let table = quoted(&name);
+        let rebuilt = connection.execute(
+            &format!("INSERT INTO {table}({table}) VALUES('rebuild')"),
+            [],
+        );
+        if let Err(error) = rebuilt {
+            notes.push(format!(
+                "{}: this full-text index could not be made anew: {}",
+                human::escape(&name),
+                human::escape(&error.to_string())
+            ));
+        }
+    }
+    Ok(())
 }
 
 struct Table {

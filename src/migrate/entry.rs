@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 use super::plan::Skipped;
 use super::record::{Class, Done};
 use super::rewriting::{Rewriting, write_line};
+use super::settle::GONE;
 use super::tally::Tally;
 use super::transfer::{Desk, Task, Transfer, write_error};
 use crate::base::{Error, Result, human};
 use crate::check::Probe;
 use crate::disk::{self, Copied, CopyError, Dir, Entry, FileKind, Meta, NewFile, Xattrs};
 use crate::paths::Spelling;
+
+/// The index follows the home, and is made to agree with it when everything is there.
+const INDEX: &str = "index.json";
 
 /// How often a file that changes while it is read is read again.
 const ATTEMPTS: usize = 3;
@@ -64,12 +68,17 @@ impl Work<'_, '_> {
     fn skip_all(&mut self, task: &Task, error: &std::io::Error) {
         for entry in task.entries {
             if entry.meta.kind != FileKind::Folder {
-                let path = task.folder.rel.join(&entry.name);
-                self.tally
-                    .skipped
-                    .push(Skipped::failed(path, unreadable(error)));
+                self.skip(task.folder.rel.join(&entry.name), error);
             }
         }
+    }
+
+    /// Names an entry that can not be read. One that went away was not missed: its owner has removed it.
+    fn skip(&mut self, path: PathBuf, error: &std::io::Error) {
+        self.tally.skipped.push(match error.kind() {
+            std::io::ErrorKind::NotFound => Skipped::by_design(path, GONE),
+            _ => Skipped::failed(path, format!("can not be read: {}", human::io(error))),
+        });
     }
 
     fn file(
@@ -88,40 +97,62 @@ impl Work<'_, '_> {
             self.tally.further_names.push((path, first.clone()));
             return Ok(());
         }
-        if let Some(done) = t.record.file(&path)
-            && done.is_copy()
-            && done.source == (&entry.meta).into()
-            && self.is_still_right(dest, entry, &path, done)?
-        {
-            self.tally.add(&path, done);
-            self.tally.kept += 1;
-            return Ok(());
+        if let Some(done) = t.record.file(&path).filter(|done| done.is_copy()) {
+            let same_source = done.source == (&entry.meta).into();
+            match self.earlier_copy(dest, entry, &path, done)? {
+                Earlier::Edited if same_source && path != Path::new(INDEX) => {
+                    self.tally.warnings.push(format!(
+                        "{}: was changed in the home since it was copied, and is left as it is",
+                        human::path(&path)
+                    ));
+                    self.tally.add(&path, done);
+                    self.tally.databases.retain(|database| *database != path);
+                    self.tally.kept += 1;
+                    return Ok(());
+                }
+                // A database is always taken again: what its log holds may have changed while it has not.
+                Earlier::Right
+                    if same_source && !(done.database && done.class == Class::Rewritten) =>
+                {
+                    self.tally.add(&path, done);
+                    self.tally.kept += 1;
+                    return Ok(());
+                }
+                _ => {}
+            }
         }
         self.copy(source, dest, rel, entry, &path)
     }
 
-    /// Whether what an earlier run has copied is what should be there.
-    fn is_still_right(
+    /// What has become of the copy that an earlier run has made.
+    fn earlier_copy(
         &mut self,
         dest: &Dir,
         entry: &Entry,
         path: &Path,
         done: &Done,
-    ) -> Result<bool> {
-        match dest.find(&entry.name) {
-            Ok(Some(meta)) if meta.kind == FileKind::File => {}
-            _ => return Ok(false),
-        }
+    ) -> Result<Earlier> {
+        let there = match dest.find(&entry.name) {
+            Ok(Some(meta)) if meta.kind == FileKind::File => meta,
+            _ => return Ok(Earlier::Wrong),
+        };
         let Ok(file) = dest.open_file(&entry.name) else {
-            return Ok(false);
+            return Ok(Earlier::Wrong);
         };
         let wanted = Wanted {
             size: done.size,
             digest: done.digest(),
             meta: &entry.meta,
         };
-        self.read_back(&file, path, &wanted)
-            .map(|wrong| wrong != Some(Wrong::Content))
+        if self.read_back(&file, path, &wanted)? != Some(Wrong::Content) {
+            return Ok(Earlier::Right);
+        }
+        // A copy has the time of its source from the first moment. Another time is that of somebody's work; with
+        // the same one, the disk has lost what was written. Some filesystems keep only every second second.
+        match (there.mtime.seconds - entry.meta.mtime.seconds).abs() > 2 {
+            true => Ok(Earlier::Edited),
+            false => Ok(Earlier::Wrong),
+        }
     }
 
     fn copy(
@@ -136,18 +167,7 @@ impl Work<'_, '_> {
         let file = match source.open_file(&entry.name) {
             Ok(file) => file,
             Err(error) => {
-                let gone = error.kind() == std::io::ErrorKind::NotFound;
-                let reason = if gone {
-                    super::settle::GONE.to_owned()
-                } else {
-                    unreadable(&error)
-                };
-                let path = path.to_path_buf().into();
-                self.tally.skipped.push(Skipped {
-                    path,
-                    reason,
-                    failed: !gone,
-                });
+                self.skip(path.to_path_buf(), &error);
                 return Ok(());
             }
         };
@@ -179,9 +199,7 @@ impl Work<'_, '_> {
                 Err(CopyError::Stopped) => return t.ctx.stop.check(),
                 Err(CopyError::Write(error)) => return Err(write_error("", &t.path(path), error)),
                 Err(CopyError::Read(error)) => {
-                    self.tally
-                        .skipped
-                        .push(Skipped::failed(path.to_path_buf(), unreadable(&error)));
+                    self.skip(path.to_path_buf(), &error);
                     return Ok(());
                 }
             };
@@ -385,14 +403,12 @@ impl Work<'_, '_> {
         let old = match source.read_link(&entry.name) {
             Ok(target) => target,
             Err(error) => {
-                self.tally
-                    .skipped
-                    .push(Skipped::failed(path, unreadable(&error)));
+                self.skip(path, &error);
                 return Ok(());
             }
         };
         let changed = t.rewriter.link_target(&old);
-        let target = changed.as_ref().unwrap_or(&old);
+        let target = changed.as_ref().map_or(&old, |(_, target)| target);
         let fail = |e| write_error("the link", &t.path(&path), e);
         let mut made = true;
         match dest.symlink(target, &entry.name) {
@@ -414,7 +430,7 @@ impl Work<'_, '_> {
         }
         dest.set_time_of(&entry.name, entry.meta.mtime)
             .map_err(fail)?;
-        let mapping = changed.map(|_| t.mapping_of(&old));
+        let mapping = changed.map(|(mapping, _)| mapping);
         // One that an earlier run has made and listed is not listed again.
         if made || t.record.file(&path).is_none() {
             if let Some(mapping) = mapping {
@@ -432,6 +448,17 @@ impl Work<'_, '_> {
     }
 }
 
+/// What has become of a copy that an earlier run has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Earlier {
+    /// It is as it was made.
+    Right,
+    /// Somebody has worked on it since.
+    Edited,
+    /// It is not there, or not what was written.
+    Wrong,
+}
+
 /// In which way a copy is not what it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
@@ -446,8 +473,4 @@ struct Wanted<'m> {
     size: u64,
     digest: Option<disk::Digest>,
     meta: &'m Meta,
-}
-
-fn unreadable(error: &std::io::Error) -> String {
-    format!("can not be read: {}", human::io(error))
 }

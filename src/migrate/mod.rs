@@ -37,7 +37,7 @@ pub use record::{Class, Done, Record};
 pub use stale::add_stale_paths;
 pub use verify::{Difference, DifferenceKind, Verified, newest, verify};
 
-use crate::base::{Context, Error, Result};
+use crate::base::{Context, Error, Exit, Result};
 use crate::disk::{self, Dir, Tree};
 use crate::home::{self, Home, LockedHome, Trust};
 use crate::paths::Rewriter;
@@ -57,7 +57,7 @@ pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> 
         .map(Record::outcome)
         .transpose()?
         .flatten()
-        && !outcome.failed_its_test()
+        && outcome.exit() == Exit::Done
     {
         return Ok(outcome);
     }
@@ -72,8 +72,12 @@ pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> 
             false,
         ),
     };
-    if record.is_finished() {
-        return adopt::again(&home, &mut record);
+    if let Some(outcome) = record.outcome()? {
+        if outcome.is_complete() {
+            return adopt::again(&home, &mut record, outcome);
+        }
+        // Something could not be read then. What was copied is known and stays; the rest is tried again.
+        record.reopen(ctx)?;
     }
     let rewriter = plan::rewriter(&plan.settings, &plan.tree)?;
     let done = copy(&plan, &home, &rewriter, &mut record, ctx)?;
@@ -102,20 +106,19 @@ fn copy(
     let root = home.root();
     let dest = Dir::open(root).map_err(|e| Error::io("can not open the home", root, e))?;
     ctx.progress.stage("Copying", plan.totals.total());
-    if record.files().next().is_some() {
-        settle::clear_temporary(&dest, ctx)?;
-    }
-    let mut tally =
-        Transfer::new(plan, home, &dest, rewriter, record, ctx)?.run(&plan.tree.folders)?;
+    settle::clear_temporary(&dest, ctx)?;
+    let mut tally = Transfer::new(plan, &plan.tree, home, &dest, rewriter, record, ctx)?
+        .run(&plan.tree.folders)?;
     ctx.progress
         .stage("Looking at the source again", Default::default());
     let swept = settle::sweep(plan, home, &dest, rewriter, record, &mut tally, ctx)?;
     if !tally.databases.is_empty() {
         record.reread()?;
     }
-    let transfer = Transfer::new(plan, home, &dest, rewriter, record, ctx)?;
-    settle::link_names(&transfer, &mut tally)?;
+    let transfer = Transfer::new(plan, &plan.tree, home, &dest, rewriter, record, ctx)?;
     let databases = database::rewrite_all(&transfer, record, &mut tally)?;
+    // After databases were replaced: a further name of one is a name of the new one.
+    settle::link_names(&transfer, &mut tally)?;
     settle::dress_folders(&transfer, &swept.folders, &mut tally)?;
     tally.skipped.extend(plan.left.iter().cloned());
     ctx.progress

@@ -51,6 +51,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether everything that should have gone along did.
+    pub fn is_complete(&self) -> bool {
+        self.restless.is_empty() && !self.skipped.iter().any(|s| s.failed)
+    }
+
     /// Whether the user's own test is set and has failed.
     pub fn failed_its_test(&self) -> bool {
         self.command.as_ref().is_some_and(|c| c.exit != Some(0))
@@ -60,7 +65,7 @@ impl Outcome {
     /// along did not; 1 when the user's own test failed.
     pub fn exit(&self) -> Exit {
         let mut exit = Exit::Done;
-        if self.skipped.iter().any(|s| s.failed) || !self.restless.is_empty() {
+        if !self.is_complete() {
             exit = exit.merge(Exit::Partial);
         }
         if self.failed_its_test() {

@@ -151,8 +151,8 @@ pub fn plan(request: &Request, ctx: &Context) -> Result<Plan> {
     let (tree, left) = survey(&source, &settings, ctx)?;
     ctx.progress.finish();
     let totals = count(&tree);
-    let done = unfinished.as_ref().map_or(0, Record::bytes_done);
-    preflight::room(&settings, &tree, done, request.force)?;
+    preflight::layout(&settings, &tree)?;
+    preflight::room(&settings, &tree, unfinished.as_ref(), request.force)?;
     preflight::quiet(&settings, request)?;
     let warnings = preflight::warnings(&settings);
     Ok(Plan {

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::plan::{OWN, Request, Settings};
-use super::record::Record;
+use super::record::{Done, Record};
 use crate::base::{Error, Result, human};
 use crate::disk::{self, FileKind, Space, Tree};
+use crate::home;
 use crate::state::{self, Liveness};
 
 /// Neither folder may lie in the other: the copy would copy itself, or write into the source.
@@ -77,16 +78,49 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
     .hint("run it with the same settings to go on with it, or migrate into a fresh DEST; `wbhome migrate status` shows what was done"))
 }
 
+/// What a home can not hold is said before the copy, not after it: a link or file where a folder of the layout
+/// belongs, or another home around.
+pub(super) fn layout(settings: &Settings, tree: &Tree) -> Result<()> {
+    let outer = settings
+        .dest
+        .ancestors()
+        .skip(1)
+        .find(|a| disk::is_folder(&a.join(OWN)));
+    if let Some(outer) = outer {
+        return Err(Error::failed("the home would lie inside another one:")
+            .at(&settings.dest)
+            .hint(format!("choose a DEST outside of {}", human::path(outer))));
+    }
+    let top = tree.folders.first().map_or(&[][..], |root| &root.entries);
+    for (name, kind) in home::layout() {
+        let found = top.iter().find(|entry| entry.name == name);
+        if let Some(found) = found.filter(|entry| entry.meta.kind != kind) {
+            return Err(Error::failed(format!(
+                "{} belongs there in a home, and it is {}:",
+                kind.described(),
+                found.meta.kind.described()
+            ))
+            .at(settings.source.join(name))
+            .hint("put the folder or file itself there, or leave it behind with --exclude"));
+        }
+    }
+    Ok(())
+}
+
 /// There must be room, in bytes and in files.
-pub(super) fn room(settings: &Settings, tree: &Tree, done: u64, force: bool) -> Result<()> {
+pub(super) fn room(
+    settings: &Settings,
+    tree: &Tree,
+    record: Option<&Record>,
+    force: bool,
+) -> Result<()> {
     let mut at = settings.dest.as_path();
     while !disk::exists(at) {
         at = at.parent().unwrap_or(Path::new("/"));
     }
     let dir = disk::Dir::open(at).map_err(|e| Error::io("can not open the folder", at, e))?;
     let space = Space::of(&dir).map_err(|e| Error::io("can not ask for the room on", at, e))?;
-    let (bytes, files) = needed(tree, space.block);
-    let bytes = bytes.saturating_sub(done);
+    let (bytes, files) = needed(tree, space.block, record);
     if force {
         return Ok(());
     }
@@ -101,7 +135,7 @@ pub(super) fn room(settings: &Settings, tree: &Tree, done: u64, force: bool) -> 
         .hint(hint));
     }
     match space.inodes {
-        Some(free) if files > free && done == 0 => Err(Error::failed(format!(
+        Some(free) if files > free => Err(Error::failed(format!(
             "not enough room: {} files needed, {} left on",
             human::count(files),
             human::count(free)
@@ -113,12 +147,15 @@ pub(super) fn room(settings: &Settings, tree: &Tree, done: u64, force: bool) -> 
 }
 
 /// What a copy takes: each file in whole blocks, each hard-linked file once, holes not at all, and a fiftieth
-/// more for the record and for what grows meanwhile.
-fn needed(tree: &Tree, block: u64) -> (u64, u64) {
+/// more for the record and for what grows meanwhile. What an earlier run has copied takes no more.
+fn needed(tree: &Tree, block: u64, record: Option<&Record>) -> (u64, u64) {
     let mut linked = std::collections::HashSet::new();
     let (mut bytes, mut files) = (0u64, 64u64);
-    for entry in tree.folders.iter().flat_map(|f| &f.entries) {
+    for (path, entry) in tree.entries() {
         let meta = &entry.meta;
+        if record.is_some_and(|record| record.file(&path).is_some_and(Done::is_copy)) {
+            continue;
+        }
         if meta.kind == FileKind::File && meta.nlink > 1 && !linked.insert(meta.identity()) {
             continue;
         }
@@ -189,6 +226,9 @@ pub(super) fn quiet(settings: &Settings, request: &Request) -> Result<()> {
 /// What does not stand in the way, but should be known.
 pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
+    if !disk::open_below(&settings.source).known {
+        warnings.push("this system does not tell who has files open: see to it that nobody writes to the source".to_owned());
+    }
     let running: std::collections::BTreeSet<&str> = disk::processes()
         .iter()
         .filter_map(|process| sync_client(&process.name))

@@ -65,9 +65,6 @@ pub struct Done {
     /// It is a SQLite database.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub database: bool,
-    /// What a person should know of a database that was rewritten.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
 }
 
 fn is_zero(n: &u64) -> bool {
@@ -114,7 +111,6 @@ impl Done {
             left: 0,
             foreign: BTreeMap::new(),
             database: false,
-            notes: Vec::new(),
         }
     }
 
@@ -270,11 +266,6 @@ impl Record {
         self.files.iter()
     }
 
-    /// Bytes that need not be copied again.
-    pub fn bytes_done(&self) -> u64 {
-        self.files.values().map(|done| done.size).sum()
-    }
-
     /// What came of it; `None` when it was stopped.
     pub fn outcome(&self) -> Result<Option<Outcome>> {
         let path = self.folder.join(OUTCOME);
@@ -290,6 +281,14 @@ impl Record {
     pub(super) fn finish(&mut self, outcome: &Outcome) -> Result<()> {
         disk::write_new(&self.folder.join(OUTCOME), &pretty(outcome)?, 0o600)?;
         self.finished = true;
+        Ok(())
+    }
+
+    /// Takes a finished migration up again: what came of it then is kept under another name.
+    pub(super) fn reopen(&mut self, ctx: &Context) -> Result<()> {
+        let former = format!("outcome-{}.json", ctx.clock.stamp());
+        disk::rename_no_replace(&self.folder.join(OUTCOME), &self.folder.join(former))?;
+        self.finished = false;
         Ok(())
     }
 

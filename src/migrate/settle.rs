@@ -51,6 +51,7 @@ pub(super) fn link_names(transfer: &Transfer, tally: &mut Tally) -> Result<()> {
         tally.hard_links += 1;
         transfer.record_file(&Done::other(&path, Class::Linked, &there))?;
     }
+    tally.warnings.extend(transfer.take_notes());
     Ok(())
 }
 
@@ -86,6 +87,8 @@ pub(super) fn sweep(
     let folders = plan.tree.folders.iter();
     let mut known: Known = folders.map(|f| (f.rel.clone(), f.clone())).collect();
     let mut changed_meanwhile = false;
+    // What is named after the last count.
+    let (mut late, mut fresh) = (0, Tally::default());
     for round in 0..=SWEEPS {
         note_later_states(&mut known, tally);
         let now = plan::walk_source(&plan.source, &plan.settings, ctx)?;
@@ -94,7 +97,7 @@ pub(super) fn sweep(
             break;
         }
         if round == SWEEPS {
-            report_restless(&changed, &known, tally);
+            late = report_restless(&changed, &known, &mut fresh);
             break;
         }
         changed_meanwhile = true;
@@ -102,7 +105,7 @@ pub(super) fn sweep(
         for (path, _) in paths_of(&changed) {
             tally.discard(&path);
         }
-        let again = Transfer::new(plan, home, dest, rewriter, record, ctx)?.run(&changed)?;
+        let again = Transfer::new(plan, &now, home, dest, rewriter, record, ctx)?.run(&changed)?;
         tally.merge(again);
         known = now
             .folders
@@ -112,10 +115,11 @@ pub(super) fn sweep(
     }
     if changed_meanwhile {
         record.reread()?;
-        let transfer = Transfer::new(plan, home, dest, rewriter, record, ctx)?;
+        let transfer = Transfer::new(plan, &plan.tree, home, dest, rewriter, record, ctx)?;
         *tally = recount(&transfer, &known, record, std::mem::take(tally));
     }
-    let entries: usize = known.values().map(|f| f.entries.len()).sum();
+    tally.merge(fresh);
+    let entries = late + known.values().map(|f| f.entries.len()).sum::<usize>();
     let unlisted = known
         .values()
         .flat_map(|f| f.unreadable.iter().filter(|(p, _)| *p != f.rel));
@@ -211,8 +215,11 @@ fn recount_link(transfer: &Transfer, path: PathBuf, tally: &mut Tally) {
     let source = transfer.plan.source.open_beneath(parent);
     match source.and_then(|dir| dir.read_link(name)) {
         Ok(target) => {
-            let changed = transfer.rewriter.link_target(&target).is_some();
-            tally.add_link(changed.then(|| transfer.mapping_of(&target)));
+            let mapping = transfer
+                .rewriter
+                .link_target(&target)
+                .map(|(mapping, _)| mapping);
+            tally.add_link(mapping);
         }
         Err(_) => tally.skipped.push(Skipped::by_design(path, GONE)),
     }
@@ -248,18 +255,22 @@ fn changed(known: &Known, now: &Tree) -> Vec<Folder> {
     changed
 }
 
-/// What came up in the last look is beyond what was copied; what changed in it is named as it is.
-fn report_restless(changed: &[Folder], known: &Known, tally: &mut Tally) {
+/// What came up in the last look is beyond what was copied; what changed in it is named as it is. Returns how
+/// many came up.
+fn report_restless(changed: &[Folder], known: &Known, tally: &mut Tally) -> usize {
+    let mut late = 0;
     for (path, _) in paths_of(changed) {
         if find(known, &path).is_none() {
-            tally.warnings.push(format!(
-                "{}: appeared in the source after everything was copied",
-                human::path(&path)
+            tally.skipped.push(Skipped::failed(
+                path,
+                "appeared after everything was copied",
             ));
-        } else if !tally.restless.contains(&path) {
+            late += 1;
+        } else {
             tally.restless.push(path);
         }
     }
+    late
 }
 
 /// Gives every folder the mode, owner, attributes and times of its source, deepest first: a folder without

@@ -68,7 +68,6 @@ fn rewriter_of(home: &Home) -> Result<Option<Rewriter>> {
     Ok(Rewriter::new(mappings, options).ok())
 }
 
-/// An unreadable file is a finding of the check itself.
 fn stale_in(
     root: &Dir,
     path: &Path,
@@ -78,7 +77,7 @@ fn stale_in(
     ctx: &Context,
 ) -> Vec<Finding> {
     let Some(done) = references_in(root, path, entry, rewriter, buffers, ctx) else {
-        return Vec::new();
+        return vec![Finding::unreadable(path, "can not be read")];
     };
     let old = |mapping: u16| {
         let mapping = rewriter.mappings().get(usize::from(mapping));

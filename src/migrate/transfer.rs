@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -13,8 +12,8 @@ use super::entry::Work;
 use super::plan::Plan;
 use super::record::{Done, Record, Writer};
 use super::tally::Tally;
-use crate::base::{Context, Error, Kind, Result};
-use crate::disk::{self, Buffers, Dir, Entry, FileKind, Folder, Meta};
+use crate::base::{Context, Error, Kind, Result, human};
+use crate::disk::{self, Buffers, Dir, Entry, FileKind, Folder, Meta, Tree};
 use crate::home::{LockedHome, trash};
 use crate::paths::Rewriter;
 
@@ -40,6 +39,7 @@ pub(super) struct Transfer<'a> {
     /// Names by which a hard-linked file is met first.
     pub first_names: HashMap<(u64, u64), PathBuf>,
     failure: Mutex<Option<Error>>,
+    notes: Mutex<Vec<String>>,
     desks: Mutex<Vec<Desk>>,
 }
 
@@ -64,6 +64,7 @@ pub(super) struct Task<'a> {
 impl<'a> Transfer<'a> {
     pub fn new(
         plan: &'a Plan,
+        tree: &Tree,
         home: &'a LockedHome,
         dest: &'a Dir,
         rewriter: &'a Rewriter,
@@ -71,7 +72,7 @@ impl<'a> Transfer<'a> {
         ctx: &'a Context<'a>,
     ) -> Result<Self> {
         let mut first_names = HashMap::new();
-        for folder in &plan.tree.folders {
+        for folder in &tree.folders {
             for entry in &folder.entries {
                 if entry.meta.kind == FileKind::File && entry.meta.nlink > 1 {
                     let first = first_names.entry(entry.meta.identity());
@@ -91,6 +92,7 @@ impl<'a> Transfer<'a> {
             ids: disk::own_ids(),
             first_names,
             failure: Mutex::new(None),
+            notes: Mutex::new(Vec::new()),
             desks: Mutex::new(Vec::new()),
         })
     }
@@ -127,7 +129,9 @@ impl<'a> Transfer<'a> {
         if let Some(error) = self.failure.lock().ok().and_then(|mut f| f.take()) {
             return Err(error);
         }
-        tally
+        let mut tally = tally?;
+        tally.warnings.extend(self.take_notes());
+        Ok(tally)
     }
 
     fn make_folders(&self, folder: &Folder) -> Result<()> {
@@ -165,10 +169,28 @@ impl<'a> Transfer<'a> {
         dest.make(name).map_err(fail)
     }
 
-    /// What stands where a copy belongs, and is not ours, is put aside: somebody may have made it.
+    /// What stands where a copy belongs, and is not ours, is put aside: somebody may have made it. It is told.
     pub fn to_trash(&self, dest: &Dir, rel: &Path, name: &OsStr) -> Result<()> {
         let why = "stood in the home where a migrated file belongs";
-        trash::put_entry(self.home, dest, name, &rel.join(name), why, self.ctx).map(|_| ())
+        let path = rel.join(name);
+        let kept = trash::put_entry(self.home, dest, name, &path, why, self.ctx)?;
+        let kept = trash::shown(self.home, &kept);
+        let note = format!(
+            "{}: what stood there in the home is in {kept}",
+            human::path(&path)
+        );
+        if let Ok(mut notes) = self.notes.lock() {
+            notes.push(note);
+        }
+        Ok(())
+    }
+
+    /// What a person should be told of, since the last time.
+    pub fn take_notes(&self) -> Vec<String> {
+        self.notes
+            .lock()
+            .map(|mut notes| std::mem::take(&mut *notes))
+            .unwrap_or_default()
     }
 
     fn task(&self, task: &Task) -> Result<Tally> {
@@ -183,7 +205,7 @@ impl<'a> Transfer<'a> {
             tally, mut desk, ..
         } = work;
         // What was copied before a failure is recorded, so that it need not be copied again.
-        self.append(&desk.files, &desk.references)?;
+        let result = result.and(self.append(&desk.files, &desk.references));
         desk.files.clear();
         desk.references.clear();
         if let Ok(mut desks) = self.desks.lock() {
@@ -242,16 +264,6 @@ impl<'a> Transfer<'a> {
                 "a worker died while it wrote the record",
             )),
         }
-    }
-
-    /// The mapping that a link's target falls under: the longest, as everywhere.
-    pub fn mapping_of(&self, target: &[u8]) -> u16 {
-        let target = Path::new(OsStr::from_bytes(target));
-        let under = self.rewriter.mappings().iter().enumerate();
-        let longest = under
-            .filter(|(_, m)| target.starts_with(&m.old))
-            .max_by_key(|(_, m)| m.old.len());
-        longest.map_or(0, |(i, _)| u16::try_from(i).unwrap_or(u16::MAX))
     }
 
     pub fn path(&self, rel: &Path) -> PathBuf {

@@ -198,14 +198,19 @@ impl Comparison<'_> {
             .collect();
         let in_source: std::collections::HashSet<&PathBuf> =
             entries.iter().map(|(p, _)| p).collect();
+        let mut gone = 0;
         for (path, _) in self.record.files() {
             if !in_source.contains(path) && !skipped.contains(path) && path != Path::new(INDEX) {
-                let kind = DifferenceKind::MissingInSource;
+                let (kind, detail) = match self.here.contains_key(path) {
+                    true => (DifferenceKind::MissingInSource, "the home still has it"),
+                    false => (DifferenceKind::MissingInHome, "is on neither side any more"),
+                };
                 differences.push(Difference {
                     path: path.clone().into(),
                     kind,
-                    detail: "the home still has it".into(),
+                    detail: detail.into(),
                 });
+                gone += 1;
             }
         }
         differences.sort_by(|a, b| (a.kind, &a.path).cmp(&(b.kind, &b.path)));
@@ -215,15 +220,11 @@ impl Comparison<'_> {
             .iter()
             .filter(|(p, m)| m.kind != FileKind::Folder && is_content(p) && !known(p))
             .count();
-        let missing = differences
-            .iter()
-            .filter(|d| d.kind == DifferenceKind::MissingInSource)
-            .count() as u64;
         Ok(Verified {
             source: settings.source.clone(),
             migrated: self.record.started(),
-            compared: compared + missing,
-            equal: compared + missing - differences.len() as u64,
+            compared: compared + gone,
+            equal: compared + gone - differences.len() as u64,
             differences,
             new_in_home: new_in_home as u64,
         })
@@ -233,7 +234,9 @@ impl Comparison<'_> {
     fn skipped(&self) -> Result<std::collections::HashSet<PathBuf>> {
         let outcome = self.record.outcome()?;
         let skipped = outcome.map(|o| o.skipped).unwrap_or_default();
-        Ok(skipped.into_iter().map(|s| s.path.0).collect())
+        // What could not be read then is missed until it is copied.
+        let meant = skipped.into_iter().filter(|s| !s.failed);
+        Ok(meant.map(|s| s.path.0).collect())
     }
 
     fn compare(&self, path: &Path, entry: &Entry, buffers: &mut Buffers) -> Result<Verdict> {
@@ -243,7 +246,7 @@ impl Comparison<'_> {
             return Ok(Some(match is_new {
                 true => (
                     DifferenceKind::NewInSource,
-                    "added since the migration".into(),
+                    "added since the migration, or not copied then".into(),
                 ),
                 false => (
                     DifferenceKind::MissingInHome,
@@ -292,8 +295,12 @@ impl Comparison<'_> {
         drop(found);
         let found = disk::check_file(&dest_dir, name, buffers, self.ctx.stop, &mut |_, _| {})?;
         let source_as_recorded = recorded.is_some_and(|done| done.source == (&entry.meta).into());
+        // A further name of a file is that file, whatever it holds.
+        let is_further_name =
+            recorded.is_some_and(|done| done.class == Class::Linked) && here.nlink > 1;
         // A database is not rewritten a second time: its source is judged by its state alone.
         let expected = match recorded {
+            Some(_) if is_further_name => Some(found.digest),
             Some(done) if done.database && done.class == Class::Rewritten && source_as_recorded => {
                 done.digest()
             }
@@ -352,7 +359,7 @@ impl Comparison<'_> {
         let (source_dir, dest_dir, name) = self.open(path)?;
         let old = source_dir.read_link(name).map_err(CopyError::Read)?;
         let found = dest_dir.read_link(name).map_err(CopyError::Read)?;
-        let expected = self.rewriter.link_target(&old).unwrap_or(old);
+        let expected = self.rewriter.link_target(&old).map_or(old, |(_, new)| new);
         Ok((found != expected).then(|| {
             (
                 DifferenceKind::ChangedInHome,

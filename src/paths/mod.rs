@@ -101,21 +101,25 @@ impl Rewriter {
         scan.found
     }
 
-    /// The new target of a symbolic link, or `None` if it stays. A target is a path and nothing else, so it is plain,
+    /// The new target of a symbolic link and the mapping that it follows, or `None` if it stays. A target is a path and nothing else, so it is plain,
     /// absolute, and exactly OLD or below it.
-    pub fn link_target(&self, target: &[u8]) -> Option<Vec<u8>> {
-        let moves = self.compiled.moves.iter();
-        let (length, new) = moves
-            .flat_map(|m| mapping::plain_forms(&m.old, &m.new))
-            .filter(|(old, _)| {
+    pub fn link_target(&self, target: &[u8]) -> Option<(u16, Vec<u8>)> {
+        let moves = self.compiled.moves.iter().zip(0u16..);
+        let (length, mapping, new) = moves
+            .flat_map(|(m, mapping)| {
+                mapping::plain_forms(&m.old, &m.new)
+                    .into_iter()
+                    .map(move |(old, new)| (old, mapping, new))
+            })
+            .filter(|(old, ..)| {
                 target.starts_with(old.as_bytes())
                     && matches!(target.get(old.len()), None | Some(b'/' | b'\\'))
             })
-            .map(|(old, new)| (old.len(), new))
-            .max_by_key(|(length, _)| *length)?;
+            .map(|(old, mapping, new)| (old.len(), mapping, new))
+            .max_by_key(|(length, ..)| *length)?;
         let rest = target.get(length..)?;
         let changed = [new.as_bytes(), rest].concat();
-        (changed != target).then_some(changed)
+        (changed != target).then_some((mapping, changed))
     }
 
     /// Begins to count the references in binary data.
