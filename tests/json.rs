@@ -143,7 +143,9 @@ documents! {
     }
     "mapped" Mapped { old: String, new: String, count: u64, }
     "skipped" Skipped { path: String, path_bytes: Absent<String>, reason: String, failed: bool, }
-    "database" Database { path: String, path_bytes: Absent<String>, references: u64, notes: Vec<String>, }
+    "database" Database {
+        path: String, path_bytes: Absent<String>, references: u64, failed: bool, notes: Vec<String>,
+    }
     "sessions" SessionCounts {
         source_folders: u64, source_indexed: u64, home_folders: u64, home_indexed: u64, added: u64, missing: u64,
     }

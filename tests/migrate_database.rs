@@ -308,7 +308,10 @@ fn a_database_that_is_damaged_is_copied_exactly_and_told() {
         *byte = 0x5a;
     }
     fs::write(&source, &bytes).unwrap();
-    let outcome = migrate(&place);
+    // What could not be looked for is told by the exit code, too.
+    let ran = place.run(["migrate", "C", "H", "--map", &map_to(&place, "H"), "--json"]);
+    let outcome = ran.expect(3).json();
+    assert_eq!(outcome["databases"][0]["failed"], true);
     assert_eq!(place.read(format!("H/{FOLDER}/app.db")), bytes);
     let note = outcome["databases"][0]["notes"][0].as_str().unwrap();
     assert!(note.contains("copied exactly"), "{note}");
@@ -397,4 +400,95 @@ fn a_database_that_was_replaced_but_not_recorded_is_done_again() {
     assert_eq!(texts(&database, "SELECT cwd FROM t"), [home]);
     assert_eq!(outcome["databases"][0]["references"], 1);
     place.run(["migrate", "verify", "--home", "H"]).expect(0);
+}
+
+#[test]
+fn a_further_name_of_a_database_is_a_name_of_the_new_one() {
+    let place = Place::new();
+    let source = put_database(
+        &place,
+        false,
+        &format!("CREATE TABLE t (cwd TEXT); INSERT INTO t VALUES ('{OLD}/x');"),
+    );
+    fs::hard_link(&source, place.path(format!("C/{FOLDER}/zapp.db"))).unwrap();
+    migrate(&place);
+    let home = place.path("H").to_str().unwrap().to_owned();
+    let further = look(&place, &place.path(format!("H/{FOLDER}/zapp.db")));
+    assert_eq!(texts(&further, "SELECT cwd FROM t"), [format!("{home}/x")]);
+    let ino = |name: &str| {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(place.path(format!("H/{FOLDER}/{name}")))
+            .unwrap()
+            .ino()
+    };
+    assert_eq!(ino("app.db"), ino("zapp.db"));
+    place.run(["migrate", "verify", "--home", "H"]).expect(0);
+}
+
+#[test]
+fn a_full_text_index_over_a_changed_table_is_made_anew() {
+    let place = Place::new();
+    put_database(
+        &place,
+        false,
+        &format!(
+            "CREATE TABLE docs (id INTEGER PRIMARY KEY, body TEXT);
+             CREATE VIRTUAL TABLE words USING fts5(body, content='docs', content_rowid='id');
+             INSERT INTO docs VALUES (1, 'see {OLD}/notes.md for more');
+             INSERT INTO words(rowid, body) SELECT id, body FROM docs;"
+        ),
+    );
+    migrate(&place);
+    let database = look(&place, &place.path(format!("H/{FOLDER}/app.db")));
+    is_sound(&database);
+    database
+        .execute(
+            "INSERT INTO words(words, rank) VALUES('integrity-check', 1)",
+            [],
+        )
+        .unwrap();
+    assert_eq!(
+        texts(
+            &database,
+            "SELECT body FROM words WHERE words MATCH 'notes'"
+        )
+        .len(),
+        1
+    );
+}
+
+#[test]
+fn what_a_log_holds_by_now_is_not_lost_when_a_migration_goes_on() {
+    let place = Place::new();
+    small_home(&place, "C", OLD);
+    let live = Connection::open(place.path("live.db")).unwrap();
+    let mode: String = live
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(mode, "wal");
+    let put = |text: &str| {
+        live.execute_batch(&format!("PRAGMA wal_autocheckpoint = 0; {text}"))
+            .unwrap();
+        let there = place.path(format!("C/{FOLDER}/app.db-wal"));
+        fs::copy(place.path("live.db-wal"), there).unwrap();
+    };
+    fs::copy(
+        place.path("live.db"),
+        place.path(format!("C/{FOLDER}/app.db")),
+    )
+    .unwrap();
+    put(&format!(
+        "CREATE TABLE t (cwd TEXT); INSERT INTO t VALUES ('{OLD}/one');"
+    ));
+    migrate(&place);
+    unfinish(&place);
+    // The application goes on: only the log of its database changes.
+    put(&format!("INSERT INTO t VALUES ('{OLD}/two');"));
+    migrate(&place);
+    let home = place.path("H").to_str().unwrap().to_owned();
+    let database = look(&place, &place.path(format!("H/{FOLDER}/app.db")));
+    assert_eq!(
+        texts(&database, "SELECT cwd FROM t ORDER BY cwd"),
+        [format!("{home}/one"), format!("{home}/two")]
+    );
 }

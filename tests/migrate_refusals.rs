@@ -387,3 +387,25 @@ fn a_dry_run_changes_nothing_and_says_what_would_be_done() {
         assert_eq!(plan[key], outcome["totals"][key], "{key}");
     }
 }
+
+#[test]
+fn what_a_home_can_not_hold_is_said_before_the_copy() {
+    let place = Place::new();
+    small_home(&place, "C", OLD);
+    let _ = std::fs::remove_dir_all(place.path("C/archive"));
+    std::os::unix::fs::symlink("/nowhere", place.path("C/archive")).unwrap();
+    let ran = place.run(["migrate", "C", "H"]);
+    assert!(
+        ran.expect(1)
+            .stderr
+            .contains("a folder belongs there in a home"),
+        "{ran:?}"
+    );
+    assert!(!place.path("H").exists());
+    // Left behind, it is in nobody's way.
+    place
+        .run(["migrate", "C", "H", "--exclude", "/archive"])
+        .expect(0);
+    let ran = place.run(["migrate", "C", "H2", "--exclude", ""]);
+    assert!(ran.expect(2).stderr.contains("empty pattern"), "{ran:?}");
+}

@@ -178,3 +178,78 @@ fn many_files_are_compared_from_the_disk() {
     place.put(format!("H/{turn}"), content);
     assert_eq!(verify(&place, 4).0, [format!("changed-in-home {turn}")]);
 }
+
+/// Whoever deletes the original after this must not have lost what could not be read then.
+#[test]
+fn what_could_not_be_copied_is_missed_and_copied_by_the_same_command() {
+    let place = Place::new();
+    small_home(&place, "C", OLD);
+    let target = place.path(format!("C/{SESSION}/artifacts/too_long"));
+    // A link whose new target would be longer than a link can be.
+    let long = format!("{OLD}/{}", "x/".repeat((4090 - OLD.len()) / 2));
+    std::os::unix::fs::symlink(&long, &target).unwrap();
+    std::fs::create_dir_all(
+        place.path("a_folder_with_a_name_that_is_much_longer_than_the_old_one"),
+    )
+    .unwrap();
+    let dest = "a_folder_with_a_name_that_is_much_longer_than_the_old_one/H";
+    let args = ["migrate", "C", dest, "--map", &map_to(&place, dest)];
+    let ran = place.run(args);
+    assert!(
+        ran.expect(3).stdout.contains("longer than a link can hold"),
+        "{ran:?}"
+    );
+    let verify = || place.run(["migrate", "verify", "--home", dest]);
+    assert!(verify().expect(4).stdout.contains("too_long"));
+    // The cause goes, and the same command copies what is missing; work in the home meanwhile is left alone.
+    fs::remove_file(&target).unwrap();
+    std::os::unix::fs::symlink(format!("{OLD}/{SESSION}"), &target).unwrap();
+    let edited = place.path(format!("{dest}/{SESSION}/artifacts/out.txt"));
+    assert!(edited.exists());
+    fs::write(&edited, "my own work").unwrap();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    let file = File::options().write(true).open(&edited).unwrap();
+    file.set_times(FileTimes::new().set_modified(later))
+        .unwrap();
+    let ran = place.run(args);
+    assert!(ran.expect(0).stderr.contains("is left as it is"), "{ran:?}");
+    assert_eq!(fs::read(&edited).unwrap(), b"my own work");
+    assert!(
+        place
+            .path(format!("{dest}/{SESSION}/artifacts/too_long"))
+            .exists()
+    );
+}
+
+#[test]
+fn a_home_that_is_not_complete_is_read_and_not_changed() {
+    let place = moved();
+    for record in fs::read_dir(place.path("H/.wbhome/migrations")).unwrap() {
+        fs::remove_file(record.unwrap().path().join("outcome.json")).unwrap();
+    }
+    let ran = place.run(["label", "@1", "--tag", "t", "--home", "H"]);
+    assert!(
+        ran.expect(1).stderr.contains("its migration was stopped"),
+        "{ran:?}"
+    );
+    place.run(["ls", "--home", "H"]).expect(0);
+    let status = place.run(["migrate", "status", "--home", "H"]);
+    let status = &status.expect(1).stderr;
+    // The hint is the command itself.
+    let command = status
+        .lines()
+        .find_map(|l| l.split_once("wbhome migrate "))
+        .unwrap()
+        .1;
+    let line = format!("{} migrate {command}", env!("CARGO_BIN_EXE_wbhome"));
+    let mut shell = std::process::Command::new("/bin/sh");
+    let done = shell
+        .args(["-c", &line])
+        .env("HOME", place.user_home())
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{line}: {done:?}");
+    place
+        .run(["label", "@1", "--tag", "t", "--home", "H"])
+        .expect(0);
+}

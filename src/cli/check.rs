@@ -10,7 +10,7 @@ use super::findings;
 use super::output::{Console, STRONG, styled};
 use super::place;
 use crate::base::{Context, Error, Exit, Result, human};
-use crate::check::{self, Options, Outcome};
+use crate::check::{self, FindingKind, Options, Outcome};
 use crate::disk::Dir;
 use crate::home::{Index, resolve_in};
 use crate::migrate;
@@ -65,10 +65,15 @@ pub(super) fn run(
             write(out, &outcome, broken_index, console.verbose)
         })?;
     }
-    Ok(match outcome.has_problems() || broken_index {
+    let mut exit = match outcome.has_problems() || broken_index {
         true => Exit::Problems,
         false => Exit::Done,
-    })
+    };
+    if outcome.counts.contains_key(&FindingKind::Unreadable) {
+        // What could not be read was not looked at: it is done in part.
+        exit = exit.merge(Exit::Partial);
+    }
+    Ok(exit)
 }
 
 fn write(out: &mut String, outcome: &Outcome, broken_index: bool, all: bool) {

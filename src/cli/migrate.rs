@@ -10,7 +10,7 @@ use super::args::Global;
 use super::output::Console;
 use super::place;
 use crate::base::{Context, Error, Exit, Kind, Result, human};
-use crate::migrate::{self, Outcome, Plan, References, Request, Skipped};
+use crate::migrate::{self, Outcome, Plan, References, Request, Settings, Skipped};
 use crate::paths::Mapping;
 use crate::state;
 
@@ -96,11 +96,13 @@ pub(super) fn run(
         return Ok(Exit::Done);
     }
     if !plan.warnings.is_empty() && !global.yes && !console.ask("Go on?", true) {
+        ctx.stop.check()?;
         return Err(Error::failed("nothing was done").hint("--yes goes on without asking"));
     }
     if plan.is_finished() {
         console.note("This migration was finished before, and nothing was done now. What follows is what came of it then;\n`wbhome migrate verify` compares both sides again.\n");
     }
+    ctx.stop.check()?;
     let outcome = migrate::apply(plan, global.lock_wait, ctx).map_err(|e| match e.kind() {
         Kind::Interrupted => {
             e.hint("what was copied stays, and the same command goes on from there")
@@ -247,9 +249,8 @@ fn status(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
         return Err(Error::failed("the migration was stopped before its end:")
             .at(record.folder())
             .hint(format!(
-                "run it again, it goes on where it stopped: wbhome migrate {} {}",
-                place::quoted(&record.settings().source),
-                place::quoted(home.root())
+                "run it again, it goes on where it stopped: {}",
+                command_of(record.settings())
             )));
     };
     console.result("migrate-status/1", &outcome, |out| {
@@ -264,6 +265,30 @@ fn status(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
         let _ = writeln!(out, "Record: {}", human::path(&outcome.record));
     })?;
     Ok(Exit::Done)
+}
+
+/// The command line that a migration was begun with, in its final form.
+fn command_of(settings: &Settings) -> String {
+    let mut words = vec![
+        "wbhome migrate".to_owned(),
+        human::quoted(&settings.source),
+        human::quoted(&settings.dest),
+    ];
+    for mapping in settings
+        .mappings
+        .iter()
+        .filter(|m| Path::new(&m.old) != settings.source)
+    {
+        let map = format!("{}={}", mapping.old, mapping.new);
+        words.push(format!("--map {}", human::quoted(Path::new(&map))));
+    }
+    if settings.fields_only {
+        words.push("--fields-only".to_owned());
+    }
+    for glob in &settings.exclude {
+        words.push(format!("--exclude {}", human::quoted(Path::new(glob))));
+    }
+    words.join(" ")
 }
 
 fn verify(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {

@@ -40,6 +40,12 @@ pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) 
     let fail = |e| Error::io("can not write", path, e);
     let (dir, name) = open_parent(path)?;
     let mut new = prepared(&dir, content, mode).map_err(fail)?;
+    if super::is_root()
+        && let Some(there) = dir.find(name).map_err(fail)?
+    {
+        // Root that writes for another user must not lock them out of their own file.
+        new.give_to(there.uid, there.gid, mode).map_err(fail)?;
+    }
     let Some(expected) = expected else {
         return match new.publish(name) {
             Ok(()) => dir.sync().map(|()| Written::Done).map_err(fail),

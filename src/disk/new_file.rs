@@ -102,6 +102,17 @@ impl<'d> NewFile<'d> {
         Ok(fs::futimens(&self.file, &timestamps(mtime))?)
     }
 
+    /// Sets owner and permission bits.
+    pub(super) fn give_to(&mut self, uid: u32, gid: u32, mode: u32) -> io::Result<()> {
+        use rustix::process::{Gid, Uid};
+        fs::fchown(
+            &self.file,
+            Some(Uid::from_raw(uid)),
+            Some(Gid::from_raw(gid)),
+        )?;
+        Ok(fs::fchmod(&self.file, Mode::from_raw_mode(mode as _))?)
+    }
+
     /// Like [`NewFile::dress`], when the file turned out not to have the mode that it was made with.
     pub fn dress_again(
         &mut self,

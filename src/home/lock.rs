@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Home;
 use super::journal::{self, Settled};
 use crate::base::{Context, Error, Kind, Result, human};
-use crate::disk::{FileLock, LockAttempt};
+use crate::disk::{self, FileLock, LockAttempt};
 
 const PAUSE: Duration = Duration::from_millis(25);
 
@@ -41,6 +41,37 @@ impl Home {
     /// # Errors
     /// [`Kind::Locked`] with the holder's name, [`Kind::Interrupted`], or a journal that can not be settled.
     pub fn lock(&self, wait: Duration, command: &str, context: &Context) -> Result<LockedHome> {
+        let locked = self.lock_while_moving(wait, command, context)?;
+        match self.unfinished_move()? {
+            true => Err(
+                Error::failed("the home is not complete yet, its migration was stopped:")
+                    .at(self.root())
+                    .hint("`wbhome migrate status` shows the command that goes on with it"),
+            ),
+            false => Ok(locked),
+        }
+    }
+
+    /// Whether the newest migration into this home has begun and not ended.
+    fn unfinished_move(&self) -> Result<bool> {
+        let all = self.migrations();
+        let newest = disk::read_dir_names(&all)?.into_iter().next_back();
+        Ok(newest.is_some_and(|(name, _)| {
+            let record = all.join(name);
+            disk::exists(&record.join("plan.json")) && !disk::exists(&record.join("outcome.json"))
+        }))
+    }
+
+    /// Like [`Home::lock`], for the migration itself, which goes on in a home that is not complete.
+    ///
+    /// # Errors
+    /// As [`Home::lock`].
+    pub fn lock_while_moving(
+        &self,
+        wait: Duration,
+        command: &str,
+        context: &Context,
+    ) -> Result<LockedHome> {
         let lock = self.wait_for_lock(wait, command, context)?;
         let mut locked = LockedHome {
             home: self.clone(),

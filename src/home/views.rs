@@ -70,6 +70,11 @@ pub fn follow(home: &LockedHome, index: &Index, only: Option<&[String]>) -> Resu
         want.entry(project.to_owned()).or_default().insert(id);
     }
     let folder = home.projects();
+    if disk::exists(&folder) && !disk::is_folder(&folder) {
+        // Nothing outside of the home is written, wherever a link leads.
+        views.foreign.push("projects".to_owned());
+        return Ok(views);
+    }
     for (name, kind) in disk::read_dir_names(&folder)? {
         let shown = || format!("projects/{}", human::bytes(name.as_encoded_bytes()));
         match (name.to_str(), kind) {

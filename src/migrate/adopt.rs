@@ -46,6 +46,7 @@ pub(super) fn adopt(
     let classes = classes(&tally, entries)?;
     tally.skipped.sort_by(|a, b| a.path.cmp(&b.path));
     tally.restless.sort();
+    tally.restless.dedup();
     Ok(Outcome {
         source: plan.settings.source.clone(),
         home: plan.settings.dest.clone(),

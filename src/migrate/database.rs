@@ -51,6 +51,7 @@ fn rewrite_one(
     let mut report = Database {
         path: path.to_path_buf().into(),
         references: 0,
+        failed: false,
         notes: Vec::new(),
     };
     // Taken by this run, and so as it is in the source.
@@ -78,10 +79,13 @@ fn rewrite_one(
                 transfer.record_file(&done)?;
             }
         }
-        Err(error) => report.notes.push(format!(
-            "copied exactly, its references were left alone: {}",
-            human::escape(&error.to_string())
-        )),
+        Err(error) => {
+            report.failed = true;
+            report.notes.push(format!(
+                "copied exactly, its references could not be looked for: {}",
+                human::escape(&error.to_string())
+            ));
+        }
     }
     Ok(report)
 }
@@ -415,7 +419,7 @@ fn rewrite_column(
     }
     if taken > 0 {
         notes.push(format!(
-            "{}.{}: {} left alone, the new value is there already",
+            "{}.{}: {} left alone, the database does not take the new value",
             human::escape(&column.table.name),
             human::escape(column.name),
             human::plural(taken, "row", "rows")

@@ -422,6 +422,11 @@ impl Work<'_, '_> {
                     dest.symlink(target, &entry.name).map_err(fail)?;
                 }
             }
+            Err(error) if error.kind() == std::io::ErrorKind::InvalidFilename => {
+                let reason = "its new target is longer than a link can hold";
+                self.tally.skipped.push(Skipped::failed(path, reason));
+                return Ok(());
+            }
             done => done.map_err(fail)?,
         }
         if t.keeps_owner {

@@ -63,7 +63,8 @@ pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> 
     }
     let root = &plan.settings.dest;
     home::begin(root, ctx)?;
-    let home = Home::open(root.clone(), Trust::Named)?.lock(lock_wait, "migrate", ctx)?;
+    let home =
+        Home::open(root.clone(), Trust::Named)?.lock_while_moving(lock_wait, "migrate", ctx)?;
     // Looked for again: the lock may have been waited for while somebody else ran the same migration.
     let (mut record, resumed) = match preflight::destination(&plan.settings)? {
         Some(record) => (record, true),

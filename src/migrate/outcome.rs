@@ -65,7 +65,7 @@ impl Outcome {
     /// along did not; 1 when the user's own test failed.
     pub fn exit(&self) -> Exit {
         let mut exit = Exit::Done;
-        if !self.is_complete() {
+        if !self.is_complete() || self.databases.iter().any(|d| d.failed) {
             exit = exit.merge(Exit::Partial);
         }
         if self.failed_its_test() {
@@ -141,6 +141,8 @@ pub struct Database {
     pub path: WirePath,
     /// References changed in it.
     pub references: u64,
+    /// Whether its references could not be looked for: it was copied exactly, and is as damaged as it was.
+    pub failed: bool,
     /// Rows that could not be changed, and why nothing or not all was.
     pub notes: Vec<String>,
 }

@@ -52,6 +52,20 @@ pub struct Settings {
     pub user_home: Option<String>,
 }
 
+impl Settings {
+    /// Whether two ask for the same, in whatever order the folders are named.
+    pub(super) fn ask_the_same(&self, other: &Settings) -> bool {
+        let sorted = |settings: &Settings| {
+            let mut settings = settings.clone();
+            settings
+                .mappings
+                .sort_by(|a, b| (&a.old, &a.new).cmp(&(&b.old, &b.new)));
+            settings
+        };
+        sorted(self) == sorted(other)
+    }
+}
+
 /// A migration that has been thought through and not yet begun.
 pub struct Plan {
     /// What is asked for, in its final form.
@@ -72,16 +86,18 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether this very migration was finished before.
+    /// Whether this very migration was finished before, with everything that should have gone along.
     pub fn is_finished(&self) -> bool {
-        self.unfinished.as_ref().is_some_and(Record::is_finished)
+        let outcome = self
+            .unfinished
+            .as_ref()
+            .and_then(|record| record.outcome().ok().flatten());
+        outcome.is_some_and(|outcome| outcome.is_complete())
     }
 
-    /// Whether a migration was stopped here, and goes on.
+    /// Whether a migration was stopped here, or could not copy everything, and goes on.
     pub fn resumes(&self) -> bool {
-        self.unfinished
-            .as_ref()
-            .is_some_and(|record| !record.is_finished())
+        self.unfinished.is_some() && !self.is_finished()
     }
 }
 
@@ -144,9 +160,13 @@ impl Skipped {
 /// # Errors
 /// Whatever stands in the way, with the way out.
 pub fn plan(request: &Request, ctx: &Context) -> Result<Plan> {
-    let (source, settings) = resolve(request)?;
+    let (source, mut settings) = resolve(request)?;
     preflight::apart(&settings)?;
     let unfinished = preflight::destination(&settings)?;
+    if let Some(record) = &unfinished {
+        // The record counts references by the order that was given first.
+        settings = record.settings().clone();
+    }
     ctx.progress.stage("Reading the source", Total::default());
     let (tree, left) = survey(&source, &settings, ctx)?;
     ctx.progress.finish();
@@ -251,6 +271,11 @@ pub(super) fn walk_source(source: &Dir, settings: &Settings, ctx: &Context) -> R
 fn globs(patterns: &[String]) -> Result<GlobSet> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
+        if pattern.trim_matches('/').is_empty() {
+            return Err(Error::usage(
+                "bad --exclude: an empty pattern would leave everything behind",
+            ));
+        }
         let anywhere = match pattern.contains('/') {
             true => pattern.trim_start_matches('/').to_owned(),
             false => format!("**/{pattern}"),

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::plan::{OWN, Request, Settings};
 use super::record::{Done, Record};
-use crate::base::{Error, Result, human};
+use crate::base::{Error, Kind, Result, human};
 use crate::disk::{self, FileKind, Space, Tree};
-use crate::home;
+use crate::home::{self, Home, Trust};
 use crate::state::{self, Liveness};
 
 /// Neither folder may lie in the other: the copy would copy itself, or write into the source.
@@ -45,6 +45,12 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
     if names.is_empty() {
         return Ok(None);
     }
+    // One that a newer program has written is not to be understood by this one.
+    if let Err(error) = Home::open(dest.clone(), Trust::Found)
+        && error.kind() == Kind::Newer
+    {
+        return Err(error);
+    }
     let refuse = |what: &str| Error::failed(what.to_owned()).at(dest);
     let Some(record) = Record::newest(&dest.join(OWN))? else {
         // A run that was stopped before it wrote anything down has made the tool's own folder and no more.
@@ -56,7 +62,7 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
                 .hint("choose a DEST that does not exist yet"),
         );
     };
-    if record.settings() == settings {
+    if record.settings().ask_the_same(settings) {
         return Ok(Some(record));
     }
     let (was, now) = (record.settings(), settings);
@@ -81,6 +87,23 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
 /// What a home can not hold is said before the copy, not after it: a link or file where a folder of the layout
 /// belongs, or another home around.
 pub(super) fn layout(settings: &Settings, tree: &Tree) -> Result<()> {
+    // A bind mount shows a folder of the source in another place.
+    let inside = settings.dest.ancestors().find(|ancestor| {
+        let here = disk::stat(ancestor)
+            .ok()
+            .flatten()
+            .map(|meta| meta.identity());
+        tree.folders
+            .iter()
+            .any(|folder| Some(folder.meta.identity()) == here)
+    });
+    if let Some(inside) = inside {
+        return Err(Error::failed(
+            "the home would lie inside the source, which is also seen here:",
+        )
+        .at(inside)
+        .hint("choose a DEST outside of the sync folder"));
+    }
     let outer = settings
         .dest
         .ancestors()

@@ -91,11 +91,7 @@ fn write_classes(out: &mut String, outcome: &Outcome) {
     let mut row = |name: &str, count: u64, more: String| {
         let _ = writeln!(out, "  {name:<10}{:>8}   {more}", human::count(count));
     };
-    let kept = match classes.kept {
-        0 => String::new(),
-        n => format!(", {} of them by the run that was stopped", human::count(n)),
-    };
-    row("copied", classes.copied, format!("read back, equal{kept}"));
+    row("copied", classes.copied, "read back, equal".to_owned());
     let references = &outcome.references;
     let mapped: Vec<String> = references
         .by_mapping
@@ -166,6 +162,13 @@ fn write_classes(out: &mut String, outcome: &Outcome) {
         "together",
         human::count(classes.total)
     );
+    if classes.kept > 0 {
+        let _ = writeln!(
+            out,
+            "\n{} of these had been done by the run that was stopped, and were compared again.",
+            human::count(classes.kept)
+        );
+    }
     if references.left > 0 {
         let _ = writeln!(
             out,
@@ -237,9 +240,13 @@ fn write_databases(out: &mut String, outcome: &Outcome) {
     let _ = writeln!(out, "\nDatabases");
     for database in databases {
         let references = human::plural(database.references, "reference", "references");
+        let checked = match database.failed {
+            true => "",
+            false => ", integrity checked",
+        };
         let _ = writeln!(
             out,
-            "  {}   {references}, integrity checked",
+            "  {}   {references}{checked}",
             human::path(&database.path)
         );
         for note in &database.notes {
