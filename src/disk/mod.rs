@@ -42,9 +42,9 @@ pub use files::{
 pub use lock::{FileLock, LockAttempt};
 pub use meta::{FileKind, Meta, Stamp};
 pub use new_file::{NewFile, TEMPORARY_PREFIX};
-pub use open_files::{OpenFile, OpenFiles, open_below};
+pub use open_files::{OpenFile, OpenFiles, open_below, tells_open_files};
 pub use place::{is_inside, same_file};
-pub use process::{Process, device_name, is_root, own_ids, process, processes, run_in};
+pub use process::{Process, is_root, own_ids, process, processes, run_in};
 pub use space::{Space, drop_cache, sync_filesystem};
 pub use terminal::terminal_columns;
 pub use walk::{Entry, Folder, Tree, walk};

@@ -26,16 +26,16 @@ pub struct OpenFiles {
     pub seen: Vec<OpenFile>,
     /// Processes that we may not look into: "unknown" is not "none".
     pub hidden: usize,
-    /// Whether the system tells at all.
-    pub known: bool,
+}
+
+/// Whether the system tells who has files open.
+pub fn tells_open_files() -> bool {
+    Path::new("/proc/self/fd").is_dir()
 }
 
 /// Every file below `folder` (a real path) that some process other than this one has open.
 pub fn open_below(folder: &Path) -> OpenFiles {
-    let mut found = OpenFiles {
-        known: Path::new("/proc/self/fd").is_dir(),
-        ..OpenFiles::default()
-    };
+    let mut found = OpenFiles::default();
     let me = std::process::id();
     for process in processes() {
         if process.pid == me {

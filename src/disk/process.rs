@@ -79,14 +79,6 @@ fn boot_time() -> Option<i64> {
         .ok()
 }
 
-/// The name of this machine.
-pub fn device_name() -> String {
-    rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned()
-}
-
 /// The path behind one of a process's own links (`cwd`, `exe`, `fd/3`), when we may see it.
 pub(super) fn link_of(pid: u32, link: &str) -> std::io::Result<PathBuf> {
     std::fs::read_link(format!("/proc/{pid}/{link}"))

@@ -48,8 +48,8 @@ impl Tree {
 /// Walks `root`, on all cores. What `skip` says yes to is left out, with everything below it.
 ///
 /// # Errors
-/// Only the root itself, and interruption: what can not be read below it is told in
-/// [`Folder::unreadable`].
+/// A root that can not be looked at, and interruption: a folder that can not be listed, the root included, is
+/// told in [`Folder::unreadable`].
 pub fn walk(
     root: &Dir,
     skip: &(dyn Fn(&Path, &Entry) -> bool + Sync),

@@ -42,7 +42,7 @@ use crate::disk::{self, Dir, Tree};
 use crate::home::{self, Home, LockedHome, Trust};
 use crate::paths::Rewriter;
 use tally::Tally;
-use transfer::Transfer;
+use transfer::{Job, Transfer};
 
 /// Carries a plan out, or goes on with it where it was stopped. A migration that is finished already gives
 /// its outcome again.
@@ -106,17 +106,23 @@ fn copy(
 ) -> Result<Copied> {
     let root = home.root();
     let dest = Dir::open(root).map_err(|e| Error::io("can not open the home", root, e))?;
+    let job = Job {
+        plan,
+        home,
+        dest: &dest,
+        rewriter,
+        ctx,
+    };
     ctx.progress.stage("Copying", plan.totals.total());
     settle::clear_temporary(&dest, ctx)?;
-    let mut tally = Transfer::new(plan, &plan.tree, home, &dest, rewriter, record, ctx)?
-        .run(&plan.tree.folders)?;
+    let mut tally = Transfer::new(&job, &plan.tree, record)?.run(&plan.tree.folders)?;
     ctx.progress
         .stage("Looking at the source again", Default::default());
-    let swept = settle::sweep(plan, home, &dest, rewriter, record, &mut tally, ctx)?;
+    let swept = settle::sweep(&job, record, &mut tally)?;
     if !tally.databases.is_empty() {
         record.reread()?;
     }
-    let transfer = Transfer::new(plan, &plan.tree, home, &dest, rewriter, record, ctx)?;
+    let transfer = Transfer::new(&job, &plan.tree, record)?;
     let databases = database::rewrite_all(&transfer, record, &mut tally)?;
     // After databases were replaced: a further name of one is a name of the new one.
     settle::link_names(&transfer, &mut tally)?;

@@ -249,7 +249,7 @@ pub(super) fn quiet(settings: &Settings, request: &Request) -> Result<()> {
 /// What does not stand in the way, but should be known.
 pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
-    if !disk::open_below(&settings.source).known {
+    if !disk::tells_open_files() {
         warnings.push("this system does not tell who has files open: see to it that nobody writes to the source".to_owned());
     }
     let running: std::collections::BTreeSet<&str> = disk::processes()

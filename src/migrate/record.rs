@@ -29,8 +29,6 @@ pub enum Class {
     Linked,
     /// A folder.
     Folder,
-    /// Left behind, with a reason.
-    Skipped,
 }
 
 /// A line of `files.jsonl`.

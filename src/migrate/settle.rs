@@ -1,5 +1,5 @@
-//! After the pass: further names of files, what changed meanwhile, databases, and the folders' own modes
-//! and times, deepest first.
+//! After the pass: what changed meanwhile, further names of files, and the folders' own modes and times,
+//! deepest first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::plan::{self, OWN, Plan, Skipped};
+use super::plan::{self, OWN, Skipped};
 use super::record::{Class, Done, Record};
 use super::tally::Tally;
-use super::transfer::{Transfer, by_depth, write_error};
+use super::transfer::{Job, Transfer, by_depth, write_error};
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, Entry, FileKind, Folder, Meta, Tree, Xattrs};
-use crate::home::LockedHome;
-use crate::paths::Rewriter;
 
 /// Why an entry that was seen is not in the home.
 pub(super) const GONE: &str = "went away meanwhile";
@@ -75,15 +73,8 @@ pub(super) struct Swept {
 type Known = BTreeMap<PathBuf, Folder>;
 
 /// Looks at the source again and copies what changed, until it holds still or [`SWEEPS`] are over.
-pub(super) fn sweep(
-    plan: &Plan,
-    home: &LockedHome,
-    dest: &Dir,
-    rewriter: &Rewriter,
-    record: &mut Record,
-    tally: &mut Tally,
-    ctx: &Context,
-) -> Result<Swept> {
+pub(super) fn sweep(job: &Job, record: &mut Record, tally: &mut Tally) -> Result<Swept> {
+    let (plan, ctx) = (job.plan, job.ctx);
     let folders = plan.tree.folders.iter();
     let mut known: Known = folders.map(|f| (f.rel.clone(), f.clone())).collect();
     let mut changed_meanwhile = false;
@@ -105,7 +96,7 @@ pub(super) fn sweep(
         for (path, _) in paths_of(&changed) {
             tally.discard(&path);
         }
-        let again = Transfer::new(plan, &now, home, dest, rewriter, record, ctx)?.run(&changed)?;
+        let again = Transfer::new(job, &now, record)?.run(&changed)?;
         tally.merge(again);
         known = now
             .folders
@@ -115,7 +106,7 @@ pub(super) fn sweep(
     }
     if changed_meanwhile {
         record.reread()?;
-        let transfer = Transfer::new(plan, &plan.tree, home, dest, rewriter, record, ctx)?;
+        let transfer = Transfer::new(job, &plan.tree, record)?;
         *tally = recount(&transfer, &known, record, std::mem::take(tally));
     }
     tally.merge(fresh);

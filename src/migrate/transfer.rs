@@ -23,6 +23,17 @@ const SHARE: usize = 256;
 /// Files of this size are begun first, so that no worker is left alone with one at the end.
 const LARGE: u64 = 64 << 20;
 
+/// What is the same for the whole of a migration.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    pub plan: &'a Plan,
+    pub home: &'a LockedHome,
+    /// The home, open.
+    pub dest: &'a Dir,
+    pub rewriter: &'a Rewriter,
+    pub ctx: &'a Context<'a>,
+}
+
 /// Everything that a worker needs.
 pub(super) struct Transfer<'a> {
     pub plan: &'a Plan,
@@ -62,15 +73,7 @@ pub(super) struct Task<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    pub fn new(
-        plan: &'a Plan,
-        tree: &Tree,
-        home: &'a LockedHome,
-        dest: &'a Dir,
-        rewriter: &'a Rewriter,
-        record: &'a Record,
-        ctx: &'a Context<'a>,
-    ) -> Result<Self> {
+    pub fn new(job: &Job<'a>, tree: &Tree, record: &'a Record) -> Result<Self> {
         let mut first_names = HashMap::new();
         for folder in &tree.folders {
             for entry in &folder.entries {
@@ -80,6 +83,13 @@ impl<'a> Transfer<'a> {
                 }
             }
         }
+        let Job {
+            plan,
+            home,
+            dest,
+            rewriter,
+            ctx,
+        } = *job;
         Ok(Transfer {
             plan,
             home,

@@ -86,12 +86,15 @@ fn write_head(out: &mut String, outcome: &Outcome) {
     );
 }
 
+/// `  copied     1,171   read back, equal`
+fn row(out: &mut String, name: &str, count: u64, more: &str) {
+    let line = format!("  {name:<10}{:>8}   {more}", human::count(count));
+    let _ = writeln!(out, "{}", line.trim_end());
+}
+
 fn write_classes(out: &mut String, outcome: &Outcome) {
     let classes = &outcome.classes;
-    let mut row = |name: &str, count: u64, more: String| {
-        let _ = writeln!(out, "  {name:<10}{:>8}   {more}", human::count(count));
-    };
-    row("copied", classes.copied, "read back, equal".to_owned());
+    row(out, "copied", classes.copied, "read back, equal");
     let references = &outcome.references;
     let mapped: Vec<String> = references
         .by_mapping
@@ -105,11 +108,8 @@ fn write_classes(out: &mut String, outcome: &Outcome) {
             )
         })
         .collect();
-    row(
-        "rewritten",
-        classes.rewritten,
-        mapped.first().cloned().unwrap_or_default(),
-    );
+    let first = mapped.first().map_or("", String::as_str);
+    row(out, "rewritten", classes.rewritten, first);
     for more in mapped.iter().skip(1) {
         let _ = writeln!(out, "{:23}{more}", "");
     }
@@ -134,34 +134,13 @@ fn write_classes(out: &mut String, outcome: &Outcome) {
                 "further names of files",
             ));
         }
-        let _ = writeln!(
-            out,
-            "  {:<10}{:>8}   {}",
-            "links",
-            human::count(classes.linked),
-            parts.join(", ")
-        );
+        row(out, "links", classes.linked, &parts.join(", "));
     }
-    let _ = writeln!(
-        out,
-        "  {:<10}{:>8}",
-        "folders",
-        human::count(classes.folders)
-    );
+    row(out, "folders", classes.folders, "");
     if classes.skipped > 0 {
-        let _ = writeln!(
-            out,
-            "  {:<10}{:>8}   named below",
-            "skipped",
-            human::count(classes.skipped)
-        );
+        row(out, "skipped", classes.skipped, "named below");
     }
-    let _ = writeln!(
-        out,
-        "  {:<10}{:>8}   everything in the source",
-        "together",
-        human::count(classes.total)
-    );
+    row(out, "together", classes.total, "everything in the source");
     if classes.kept > 0 {
         let _ = writeln!(
             out,
