@@ -12,10 +12,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The rooms, floor by floor. A room may use any lower floor, and of its own floor only what [`ALONGSIDE`] allows.
-const FLOORS: [&[&str]; 5] = [
+const FLOORS: [&[&str]; 7] = [
     &["base"],
     &["disk"],
-    &["home", "paths", "state"],
+    &["paths"],
+    &["state"],
+    &["home"],
     &["browse", "check", "migrate", "sessions"],
     &["cli"],
 ];

@@ -92,7 +92,7 @@ fn swap(
     expected: &[u8],
     ours: &[u8],
 ) -> io::Result<(Written, Left)> {
-    match dir.exchange(temporary, name) {
+    match dir.exchange(temporary, dir, name) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
             dir.rename_over(temporary, name)?;
@@ -119,12 +119,12 @@ fn give_back(
     former: Option<Vec<u8>>,
     ours: &[u8],
 ) -> io::Result<(Written, Left)> {
-    dir.exchange(temporary, name)?;
+    dir.exchange(temporary, dir, name)?;
     let came_back = current(dir, temporary)?;
     if came_back.as_deref() == Some(ours) {
         return Ok((Written::Changed(former), Left::Nothing));
     }
-    dir.exchange(temporary, name)?;
+    dir.exchange(temporary, dir, name)?;
     Ok((Written::Changed(came_back), Left::Edit))
 }
 

@@ -141,6 +141,25 @@ impl Dir {
         Ok(fs::mkdirat(&self.0, name, Mode::RWXU)?)
     }
 
+    /// Opens a folder below, after making what is missing of it (0700).
+    ///
+    /// # Errors
+    /// When something that is no folder, such as a link, stands in the way.
+    pub fn make_beneath(&self, rel: &Path) -> io::Result<Dir> {
+        match self.open_beneath(rel) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            done => return done,
+        }
+        let mut at = self.open_beneath(Path::new(""))?;
+        for name in rel.iter() {
+            match at.make(name) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => at = at.open_beneath(Path::new(name))?,
+            }
+        }
+        Ok(at)
+    }
+
     /// Where a symbolic link in it points.
     pub fn read_link(&self, name: &OsStr) -> io::Result<Vec<u8>> {
         Ok(fs::readlinkat(&self.0, name, Vec::new())?.into_bytes())
@@ -175,14 +194,14 @@ impl Dir {
         Ok(fs::renameat(&self.0, name, &self.0, new)?)
     }
 
-    /// Swaps two names in one step. `Unsupported` where the system can not.
-    pub fn exchange(&self, one: &OsStr, other: &OsStr) -> io::Result<()> {
+    /// Swaps `one` with `other` in `with` in one step. `Unsupported` where the system can not.
+    pub fn exchange(&self, one: &OsStr, with: &Dir, other: &OsStr) -> io::Result<()> {
         #[cfg(target_os = "linux")]
-        match fs::renameat_with(&self.0, one, &self.0, other, fs::RenameFlags::EXCHANGE) {
+        match fs::renameat_with(&self.0, one, &with.0, other, fs::RenameFlags::EXCHANGE) {
             Err(Errno::INVAL | Errno::NOSYS) => {}
             done => return Ok(done?),
         }
-        let _ = (one, other);
+        let _ = (one, with, other);
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::swap::{self, Settlement};
 use super::{Entry, Index, IndexFile, LockedHome, RelPath, trash, views};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind};
@@ -30,6 +31,24 @@ pub enum Step {
     Entry {
         /// All its fields.
         entry: Map<String, Value>,
+    },
+    /// Many files are replaced as one. When the record was never complete, it is given up, and so is all that
+    /// comes after it.
+    Swap {
+        /// Its record.
+        record: String,
+    },
+    /// A swap was taken back.
+    Undone {
+        /// Its record.
+        record: String,
+    },
+    /// Something goes to the trash.
+    Trash {
+        /// Where it is.
+        path: String,
+        /// The reason.
+        why: String,
     },
     /// The project views of these sessions (none named: of all) agree with the index.
     Views {
@@ -102,7 +121,15 @@ impl Pending {
         let mut did = Vec::new();
         for step in &self.record.steps {
             step.check(&self.path)?;
-            did.extend(step.done(home, context)?);
+            match step {
+                Step::Swap { record } => {
+                    match swap::settle(home, &RelPath::new(record)?, context)? {
+                        Settlement::GivenUp => break,
+                        Settlement::Done(done) => did.push(told(&done, record)),
+                    }
+                }
+                step => did.extend(step.done(home, context)?),
+            }
         }
         failpoint::hit("journal.done");
         disk::remove_file(&self.path)?;
@@ -121,17 +148,39 @@ impl Pending {
         self.record
             .steps
             .iter()
-            .any(|s| !matches!(s, Step::Rename { .. }))
+            .any(|s| matches!(s, Step::Entry { .. } | Step::Views { .. }))
+    }
+
+    /// The records of swaps.
+    fn swaps(&self) -> impl Iterator<Item = &String> {
+        self.record.steps.iter().filter_map(|step| match step {
+            Step::Swap { record } => Some(record),
+            _ => None,
+        })
+    }
+}
+
+fn told(done: &swap::Done, record: &str) -> String {
+    match done.overtaken.len() as u64 {
+        0 => "gave the files their new form".to_owned(),
+        n => format!(
+            "gave the files their new form; {} had changed meanwhile, what stood there is in {}/overtaken",
+            human::plural(n, "file", "files"),
+            human::escape(record)
+        ),
     }
 }
 
 impl Step {
     /// A path that leads out of the home was written by no command.
     fn check(&self, entry: &Path) -> Result<()> {
-        let Step::Rename { from, to } = self else {
-            return Ok(());
+        let paths = match self {
+            Step::Rename { from, to } => vec![from, to],
+            Step::Swap { record } | Step::Undone { record } => vec![record],
+            Step::Trash { path, .. } => vec![path],
+            Step::Entry { .. } | Step::Views { .. } => vec![],
         };
-        match RelPath::new(from).is_ok() && RelPath::new(to).is_ok() {
+        match paths.into_iter().all(|path| RelPath::new(path).is_ok()) {
             true => Ok(()),
             false => Err(
                 Error::failed("the journal entry names a path outside of the home:")
@@ -152,6 +201,20 @@ impl Step {
                 let did = insert(home, entry)?;
                 failpoint::hit("journal.indexed");
                 Ok(did.then(|| format!("indexed {}", shown_id(entry))))
+            }
+            // Done where it can be given up.
+            Step::Swap { .. } => Ok(None),
+            Step::Undone { record } => {
+                swap::mark_undone(home, &RelPath::new(record)?, context)?;
+                Ok(None)
+            }
+            Step::Trash { path, why } => {
+                let rel = RelPath::new(path)?;
+                if !disk::exists(&home.root().join(rel.as_path())) {
+                    return Ok(None);
+                }
+                let kept = trash::put(home, &rel, why, context)?;
+                Ok(Some(format!("put {} away", trash::shown(home, &kept))))
             }
             Step::Views { ids } => {
                 let index = Index::read(home)?;
@@ -299,6 +362,17 @@ fn settle_one(home: &LockedHome, pending: Pending, context: &Context) -> Result<
         did: Vec::new(),
         pending: None,
     };
+    for record in pending.swaps() {
+        let record = RelPath::new(record)?;
+        if let Some(why) = swap::waits(home, &record)? {
+            settled.pending = Some(why);
+            return Ok(settled);
+        }
+        // Before the index is looked at: the files of the home must not stay half one and half the other.
+        if pending.needs_index() {
+            swap::settle(home, &record, context)?;
+        }
+    }
     if pending.needs_index()
         && let Err(error) = IndexFile::update(home, |_| Ok(()))
     {

@@ -24,6 +24,7 @@ mod rel;
 mod repeated;
 mod resolve;
 mod scratch;
+pub mod swap;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod trash;

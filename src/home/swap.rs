@@ -1,0 +1,299 @@
+//! Many files of one or several folders, replaced as one: wholly, or not at all.
+//!
+//! What is to be is first built complete beside what is there, in a staging folder on the same filesystem, and
+//! what it replaces is kept in the record ([`Draft`]). Then the list of steps, `steps.jsonl`, is published in
+//! one rename: before that moment a kill leaves everything as it was, and the next command removes what was
+//! built; after it every step is carried out, by this command or by the next (`carry`). A step is a rename or
+//! an exchange of names, needs no room on the disk, and can be done any number of times with the same end.
+//!
+//! What somebody changed in the last moment is never overwritten: it is put into `overtaken/` and named.
+//!
+//! The record of a swap is a folder below the home:
+//!
+//! | name | what |
+//! | --- | --- |
+//! | `swap.json` | which folders, by which command |
+//! | `former/<n>/…` | what was replaced in the n-th folder, under its former path: `cp -a` brings it back |
+//! | `steps.jsonl` | what is done, a line each |
+//! | `done.json` | it is done |
+//! | `undone.json` | it was taken back ([`undo`]) |
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Home, RelPath};
+use crate::base::wire::{self, WirePath};
+use crate::base::{Context, Error, Result};
+use crate::disk::{self, Lines, Meta, Stamp};
+
+mod carry;
+mod draft;
+mod undo;
+
+pub use draft::Draft;
+pub use undo::{Changed, Taken, changed_since, undo};
+
+pub(super) use carry::{Settlement, settle, waits};
+
+const HEAD: &str = "swap.json";
+const STEPS: &str = "steps.jsonl";
+const DONE: &str = "done.json";
+const UNDONE: &str = "undone.json";
+const FORMER: &str = "former";
+const OVERTAKEN: &str = "overtaken";
+
+/// A folder in which files are replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Root {
+    /// Where it is, without links.
+    #[serde(with = "wire::exact_path")]
+    pub path: PathBuf,
+    /// Whether it is the agent application's own: nothing is done in it while the application runs.
+    pub application: bool,
+}
+
+impl Root {
+    /// Where new files are built: on the same filesystem, where nobody looks for files.
+    fn staging(&self, name: &str) -> PathBuf {
+        match self.application {
+            true => PathBuf::from(format!(".wbhome-{name}")),
+            false => Path::new(".wbhome/tmp").join(name),
+        }
+    }
+}
+
+/// `swap.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Head {
+    schema: String,
+    version: String,
+    command: String,
+    begun: jiff::Timestamp,
+    /// The name of the staging folders.
+    staging: String,
+    roots: Vec<Root>,
+    /// When the roots changed last before anything was built in them, seconds and nanoseconds.
+    times: Vec<(i64, u32)>,
+}
+
+/// What tells one state of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    ino: u64,
+    size: u64,
+    mtime: (i64, u32),
+}
+
+impl From<&Meta> for Seen {
+    fn from(meta: &Meta) -> Self {
+        Seen {
+            ino: meta.ino,
+            size: meta.size,
+            mtime: pair(meta.mtime),
+        }
+    }
+}
+
+fn pair(stamp: Stamp) -> (i64, u32) {
+    (stamp.seconds, stamp.nanos)
+}
+
+fn stamp((seconds, nanos): (i64, u32)) -> Stamp {
+    Stamp { seconds, nanos }
+}
+
+/// A line of `steps.jsonl`. Paths are relative to the root, names without a path are in its staging folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+enum Step {
+    /// A file goes away.
+    Take {
+        root: usize,
+        at: WirePath,
+        old: Seen,
+        aside: String,
+    },
+    /// A file that was built takes its place.
+    Put {
+        root: usize,
+        at: WirePath,
+        new: Seen,
+        old: Option<Seen>,
+        built: String,
+    },
+    /// A file or folder is lifted off its place, to be put elsewhere.
+    Lift {
+        root: usize,
+        at: WirePath,
+        ino: u64,
+        aside: String,
+    },
+    /// A folder is made for what is put into it.
+    Make {
+        root: usize,
+        at: WirePath,
+        mode: u32,
+        mtime: (i64, u32),
+    },
+    /// What was lifted is put into its new place.
+    Lower {
+        root: usize,
+        at: WirePath,
+        aside: String,
+    },
+    /// A folder that became empty goes away.
+    Drop {
+        root: usize,
+        at: WirePath,
+        mode: u32,
+        mtime: (i64, u32),
+    },
+    /// A folder gets the time back that it had.
+    Dress {
+        root: usize,
+        at: WirePath,
+        mtime: (i64, u32),
+    },
+}
+
+impl Step {
+    /// Steps are carried out in this order: a database's old log goes before the new database comes, and
+    /// folders are moved after what is in them was replaced.
+    fn rank(&self) -> u8 {
+        match self {
+            Step::Take { .. } => 0,
+            Step::Put { .. } => 1,
+            Step::Lift { .. } => 2,
+            Step::Make { .. } => 3,
+            Step::Lower { .. } => 4,
+            Step::Drop { .. } => 5,
+            Step::Dress { .. } => 6,
+        }
+    }
+
+    fn place(&self) -> (usize, &Path) {
+        match self {
+            Step::Take { root, at, .. }
+            | Step::Put { root, at, .. }
+            | Step::Lift { root, at, .. }
+            | Step::Make { root, at, .. }
+            | Step::Lower { root, at, .. }
+            | Step::Drop { root, at, .. }
+            | Step::Dress { root, at, .. } => (*root, at),
+        }
+    }
+}
+
+/// `done.json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// What somebody had changed in the last moment: it is kept in `overtaken/<n>/` of the record.
+    pub overtaken: Vec<WirePath>,
+}
+
+/// A swap as its record tells it.
+#[derive(Clone, Debug)]
+pub struct Swap {
+    folder: PathBuf,
+    head: Head,
+    steps: Vec<Step>,
+    /// Whether every step was carried out.
+    pub is_done: bool,
+    /// Whether it was taken back.
+    pub is_undone: bool,
+}
+
+impl Swap {
+    /// Reads the record at `rel`, a path below the home; `None` when there is none, or it was given up before
+    /// anything was changed.
+    ///
+    /// # Errors
+    /// When it can not be read or understood.
+    pub fn read(home: &Home, rel: &RelPath) -> Result<Option<Swap>> {
+        let folder = home.root().join(rel.as_path());
+        let Some(head) = read_head(&folder)? else {
+            return Ok(None);
+        };
+        let Some(steps) = read_steps(&folder)? else {
+            return Ok(None);
+        };
+        Ok(Some(Swap {
+            is_done: disk::exists(&folder.join(DONE)),
+            is_undone: disk::exists(&folder.join(UNDONE)),
+            folder,
+            head,
+            steps,
+        }))
+    }
+
+    /// The folders in which files were replaced.
+    pub fn roots(&self) -> &[Root] {
+        &self.head.roots
+    }
+
+    /// When it was begun.
+    pub fn begun(&self) -> jiff::Timestamp {
+        self.head.begun
+    }
+}
+
+/// Notes that a swap was taken back.
+pub(super) fn mark_undone(home: &Home, rel: &RelPath, ctx: &Context) -> Result<()> {
+    let path = home.root().join(rel.as_path()).join(UNDONE);
+    if disk::exists(&path) {
+        return Ok(());
+    }
+    let text = format!("{{\"at\": \"{}\"}}\n", ctx.clock.now());
+    disk::write_new(&path, text.as_bytes(), 0o600)
+}
+
+fn read_head(folder: &Path) -> Result<Option<Head>> {
+    let path = folder.join(HEAD);
+    let Some(content) = disk::read(&path)? else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&content)
+        .map(Some)
+        .map_err(|e| not_understood(&path, e))
+}
+
+/// The steps; `None` when they were never published.
+fn read_steps(folder: &Path) -> Result<Option<Vec<Step>>> {
+    let path = folder.join(STEPS);
+    if !disk::exists(&path) {
+        return Ok(None);
+    }
+    let mut steps: Vec<Step> = Vec::new();
+    let mut failed = None;
+    Lines::read(&path, |line| match serde_json::from_slice(line) {
+        Ok(step) => steps.push(step),
+        Err(error) => failed = failed.take().or(Some(error)),
+    })?;
+    if let Some(error) = failed {
+        return Err(not_understood(&path, error));
+    }
+    for step in &steps {
+        let (_, at) = step.place();
+        // No command wrote a path that leads out; the folder itself is dressed.
+        RelPath::new(at).map_err(|e| not_understood(&path, e))?;
+    }
+    Ok(Some(steps))
+}
+
+fn not_understood(path: &Path, why: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::io("can not understand the record", path, why)
+        .hint("it was written by another version, or damaged: look into it before anything else")
+}
+
+/// The folder above a path, and its name there.
+fn split(path: &Path) -> (&Path, &std::ffi::OsStr) {
+    (
+        path.parent().unwrap_or(Path::new("")),
+        path.file_name().unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+#[path = "swap_tests.rs"]
+mod tests;

@@ -1,0 +1,515 @@
+//! A swap that is being built: new files beside the old ones, the old ones kept, nothing changed yet.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{DONE, Done, FORMER, HEAD, Head, Root, STEPS, Seen, Step, carry, pair, split};
+use crate::base::{Context, Error, Result, failpoint, human};
+use crate::disk::{self, Buffers, Dir, FileKind, Meta, NewFile};
+use crate::home::journal::{self, Pending};
+use crate::home::{LockedHome, RelPath};
+use crate::state;
+
+/// A swap that is being built. Dropped without [`Draft::commit`], it leaves everything as it was. Files may be
+/// added by several workers at once.
+#[must_use = "nothing is changed before it is committed"]
+pub struct Draft<'d> {
+    home: &'d LockedHome,
+    ctx: &'d Context<'d>,
+    /// The record, and its path below the home.
+    folder: PathBuf,
+    head: Head,
+    roots: Vec<Open>,
+    steps: Mutex<Vec<Step>>,
+    next: AtomicU64,
+    pending: Option<Pending>,
+}
+
+/// A root that is open.
+struct Open {
+    dir: Dir,
+    staging: Dir,
+    former: Dir,
+    /// Folders below `former` that are there.
+    made: Mutex<HashSet<PathBuf>>,
+}
+
+impl<'d> Draft<'d> {
+    /// Begins a swap in these folders, whose record is at `rel` below the home. `then` are the journal's
+    /// further steps, done after the last file has its place.
+    ///
+    /// # Errors
+    /// When the record or a staging folder can not be made; a folder that lies in another one.
+    pub fn begin(
+        home: &'d LockedHome,
+        rel: &RelPath,
+        command: &str,
+        roots: Vec<Root>,
+        then: Vec<journal::Step>,
+        ctx: &'d Context<'d>,
+    ) -> Result<Draft<'d>> {
+        apart(&roots)?;
+        let folder = home.root().join(rel.as_path());
+        let mut steps = vec![journal::Step::Swap {
+            record: rel.as_path().to_string_lossy().into_owned(),
+        }];
+        steps.extend(then);
+        let name = format!(
+            "swap-{}-{:016x}",
+            ctx.clock.stamp(),
+            ctx.clock.random() as u64
+        );
+        let times = roots.iter().map(|root| time_of(&root.path));
+        let head = Head {
+            schema: "wbhome/swap/1".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            command: command.to_owned(),
+            begun: ctx.clock.now(),
+            staging: name,
+            times: times.collect::<Result<_>>()?,
+            roots,
+        };
+        disk::create_private_folder(&folder)?;
+        let text = serde_json::to_vec_pretty(&head)
+            .map_err(|e| Error::failed("can not write the record").because(e))?;
+        disk::write_new(&folder.join(HEAD), &text, 0o600)?;
+        let pending = journal::begin(home, command, steps, ctx)?;
+        let mut draft = Draft {
+            home,
+            ctx,
+            folder,
+            head,
+            roots: Vec::new(),
+            steps: Mutex::default(),
+            next: AtomicU64::new(0),
+            pending: Some(pending),
+        };
+        failpoint::hit("swap.begun");
+        for number in 0..draft.head.roots.len() {
+            let open = draft.open(number)?;
+            draft.roots.push(open);
+        }
+        Ok(draft)
+    }
+
+    fn open(&self, number: usize) -> Result<Open> {
+        let root = &self.head.roots[number];
+        let staging = root.staging(&self.head.staging);
+        let fail = |e| Error::io("can not build new files in", root.path.join(&staging), e);
+        let dir = Dir::open(&root.path).map_err(fail)?;
+        let staging = dir.make_beneath(&staging).map_err(fail)?;
+        let former = self.folder.join(FORMER).join(number.to_string());
+        disk::create_private_folder(&former)?;
+        let former = Dir::open(&former).map_err(|e| Error::io("can not open", &former, e))?;
+        Ok(Open {
+            dir,
+            staging,
+            former,
+            made: Mutex::default(),
+        })
+    }
+
+    /// The record's folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A root, open.
+    pub fn dir(&self, root: usize) -> &Dir {
+        &self.roots[root].dir
+    }
+
+    /// Where new files of a root are built.
+    pub fn staging(&self, root: usize) -> &Dir {
+        &self.roots[root].staging
+    }
+
+    fn name(&self, kind: &str) -> String {
+        format!("{kind}{}", self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn push(&self, step: Step) {
+        if let Ok(mut steps) = self.steps.lock() {
+            steps.push(step);
+        }
+    }
+
+    /// A file that was built in [`Draft::staging`], complete and dressed, shall take the place of the file at
+    /// `path`, which was seen as `old` and is kept. Returns the name under which it waits.
+    ///
+    /// # Errors
+    /// When it can not be named, or the old one not be kept.
+    pub fn put(&self, root: usize, path: &Path, mut new: NewFile, old: &Meta) -> Result<String> {
+        let built = self.name("f");
+        let fail = |e| self.fail(root, path, e);
+        new.publish(OsStr::new(&built)).map_err(fail)?;
+        self.put_built(root, path, &built, Some(old))?;
+        Ok(built)
+    }
+
+    /// Like [`Draft::put`], for one more name of a hard-linked file whose new form waits under `first`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn put_again(&self, root: usize, path: &Path, first: &str, old: &Meta) -> Result<()> {
+        let built = self.name("f");
+        let staging = &self.roots[root].staging;
+        staging
+            .hard_link(staging, OsStr::new(first), OsStr::new(&built))
+            .map_err(|e| self.fail(root, path, e))?;
+        self.put_built(root, path, &built, Some(old))
+    }
+
+    /// Like [`Draft::put`], for a link that shall point to `target`.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn put_link(&self, root: usize, path: &Path, target: &[u8], old: &Meta) -> Result<()> {
+        let built = self.name("l");
+        let (staging, name) = (&self.roots[root].staging, OsStr::new(&built));
+        let fail = |e| self.fail(root, path, e);
+        staging.symlink(target, name).map_err(fail)?;
+        if disk::is_root() {
+            staging.set_owner_of(name, old.uid, old.gid).map_err(fail)?;
+        }
+        staging.set_time_of(name, old.mtime).map_err(fail)?;
+        self.put_built(root, path, &built, Some(old))
+    }
+
+    /// What waits under `built` shall take its place at `path`; nothing is kept of what is there, unless `keep`.
+    pub(super) fn put_built(
+        &self,
+        root: usize,
+        path: &Path,
+        built: &str,
+        keep: Option<&Meta>,
+    ) -> Result<()> {
+        if let Some(old) = keep {
+            self.keep(root, path, old)?;
+        }
+        self.put_prepared(root, path, built, keep.map(Seen::from))
+    }
+
+    pub(super) fn put_prepared(
+        &self,
+        root: usize,
+        path: &Path,
+        built: &str,
+        old: Option<Seen>,
+    ) -> Result<()> {
+        let new = self.roots[root]
+            .staging
+            .stat(OsStr::new(built))
+            .map_err(|e| self.fail(root, path, e))?;
+        self.push(Step::Put {
+            root,
+            at: path.to_path_buf().into(),
+            new: (&new).into(),
+            old,
+            built: built.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// A new name in the staging folder.
+    pub(super) fn new_name(&self) -> String {
+        self.name("f")
+    }
+
+    /// The file at `path`, which was seen as `old`, shall go away; it is kept.
+    ///
+    /// # Errors
+    /// When it can not be kept.
+    pub fn take(&self, root: usize, path: &Path, old: &Meta) -> Result<()> {
+        self.keep(root, path, old)?;
+        self.take_kept(root, path, old);
+        Ok(())
+    }
+
+    pub(super) fn take_kept(&self, root: usize, path: &Path, old: &Meta) {
+        self.push(Step::Take {
+            root,
+            at: path.to_path_buf().into(),
+            old: old.into(),
+            aside: self.name("t"),
+        });
+    }
+
+    /// The file or folder at `from` shall have its place at `to`, where nothing stands, or only something that
+    /// is itself moved away.
+    pub fn shift(&self, root: usize, from: &Path, to: &Path, ino: u64) {
+        let aside = self.name("m");
+        self.push(Step::Lift {
+            root,
+            at: from.to_path_buf().into(),
+            ino,
+            aside: aside.clone(),
+        });
+        self.push(Step::Lower {
+            root,
+            at: to.to_path_buf().into(),
+            aside,
+        });
+    }
+
+    /// A folder shall be made, like the one that `like` describes.
+    pub fn make(&self, root: usize, path: &Path, like: &Meta) {
+        self.make_dressed(root, path, like.mode, pair(like.mtime));
+    }
+
+    pub(super) fn make_dressed(&self, root: usize, path: &Path, mode: u32, mtime: (i64, u32)) {
+        self.push(Step::Make {
+            root,
+            at: path.to_path_buf().into(),
+            mode,
+            mtime,
+        });
+    }
+
+    /// A folder shall go away when it is empty.
+    pub fn drop_empty(&self, root: usize, path: &Path, meta: &Meta) {
+        self.drop_dressed(root, path, meta.mode, pair(meta.mtime));
+    }
+
+    pub(super) fn drop_dressed(&self, root: usize, path: &Path, mode: u32, mtime: (i64, u32)) {
+        self.push(Step::Drop {
+            root,
+            at: path.to_path_buf().into(),
+            mode,
+            mtime,
+        });
+    }
+
+    pub(super) fn dress(&self, root: usize, path: &Path, mtime: (i64, u32)) {
+        self.push(dress(root, path, mtime));
+    }
+
+    /// Keeps what is at `path` in the record: under a second name where that is possible, else as a copy.
+    pub(super) fn keep(&self, root: usize, path: &Path, old: &Meta) -> Result<()> {
+        let open = &self.roots[root];
+        let (parent, name) = split(path);
+        let fail = |e| self.fail(root, path, e);
+        let from = open.dir.open_beneath(parent).map_err(fail)?;
+        let to = match open.made.lock().is_ok_and(|made| made.contains(parent)) {
+            true => open.former.open_beneath(parent),
+            false => open.former.make_beneath(parent),
+        }
+        .map_err(fail)?;
+        if let Ok(mut made) = open.made.lock() {
+            made.insert(parent.to_path_buf());
+        }
+        if old.kind == FileKind::File && to.hard_link(&from, name, name).is_ok() {
+            return Ok(());
+        }
+        let mut buffers = Buffers::new();
+        disk::duplicate(&from, name, &to, name, &mut buffers, self.ctx.stop).map_err(fail)?;
+        Ok(())
+    }
+
+    fn fail(&self, root: usize, path: &Path, error: io::Error) -> Error {
+        let full = matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        );
+        let at = self.head.roots[root].path.join(path);
+        let error = Error::io("can not prepare the new form of", at, error);
+        match full {
+            true => error.hint("the disk is full: nothing was changed; make room and run it again"),
+            false => error.hint("nothing was changed"),
+        }
+    }
+
+    /// Whether anything is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.steps.lock().is_ok_and(|steps| steps.is_empty())
+    }
+
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// Before the steps are published, with nothing changed: a full disk, something that changed meanwhile, an
+    /// application that was started. After it what is left to do is done by the next command.
+    pub fn commit(mut self) -> Result<Done> {
+        let (steps, text) = self.finished_steps()?;
+        for (open, root) in self.roots.iter().zip(&self.head.roots) {
+            for dir in [&open.staging, &open.former] {
+                disk::sync_filesystem(dir)
+                    .map_err(|e| Error::io("can not write to the disk of", &root.path, e))?;
+            }
+        }
+        failpoint::hit("swap.staged");
+        self.ctx
+            .stop
+            .check()
+            .map_err(|e| e.hint("nothing was changed"))?;
+        self.still(&steps)?;
+        for root in self.head.roots.iter().filter(|root| root.application) {
+            state::refuse_while_in_use(&root.path)?;
+        }
+        disk::write_new(&self.folder.join(STEPS), &text, 0o600)?;
+        let Some(pending) = self.pending.take() else {
+            return Err(died());
+        };
+        failpoint::hit("swap.committed");
+        pending.complete(self.home, self.ctx)?;
+        let path = self.folder.join(DONE);
+        let content = disk::read(&path)?.unwrap_or_default();
+        serde_json::from_slice(&content)
+            .map_err(|e| Error::io("can not understand the record", path, e))
+    }
+
+    /// The steps in their order, and as they are written.
+    fn finished_steps(&mut self) -> Result<(Vec<Step>, Vec<u8>)> {
+        let mut steps = std::mem::take(&mut *self.steps.lock().map_err(|_| died())?);
+        steps.extend(self.dressing(&steps)?);
+        // Deepest first, so that dressing a folder does not change one that was dressed before.
+        steps.sort_by_key(|step| match step {
+            Step::Dress { .. } | Step::Drop { .. } => {
+                (step.rank(), usize::MAX - step.place().1.iter().count())
+            }
+            _ => (step.rank(), 0),
+        });
+        let mut text = Vec::new();
+        for step in &steps {
+            serde_json::to_writer(&mut text, step)
+                .map_err(|e| Error::failed("can not write the record").because(e))?;
+            text.push(b'\n');
+        }
+        Ok((steps, text))
+    }
+
+    #[cfg(test)]
+    pub(super) fn steps_for_a_test(&mut self) -> Vec<u8> {
+        self.finished_steps().unwrap().1
+    }
+
+    /// The folders whose time would be changed by the steps, with the time that they have now.
+    fn dressing(&self, steps: &[Step]) -> Result<Vec<Step>> {
+        let mut known = BTreeSet::new();
+        let mut dressing = Vec::new();
+        for step in steps {
+            match step {
+                Step::Drop { root, at, .. } => known.insert((*root, at.to_path_buf())),
+                Step::Dress { root, at, .. } => known.insert((*root, at.to_path_buf())),
+                Step::Make {
+                    root, at, mtime, ..
+                } => {
+                    dressing.push(dress(*root, at, *mtime));
+                    known.insert((*root, at.to_path_buf()))
+                }
+                _ => false,
+            };
+        }
+        let moves = carry::Moves::of(steps);
+        for step in steps {
+            let (root, at) = step.place();
+            let parent = split(at).0;
+            let later = moves.follow(root, parent);
+            if matches!(step, Step::Dress { .. })
+                || known.contains(&(root, parent.to_path_buf()))
+                || !known.insert((root, later.clone()))
+            {
+                continue;
+            }
+            let now = self.roots[root].dir.open_beneath(parent);
+            match now.and_then(|dir| dir.meta()) {
+                Ok(_) if parent.as_os_str().is_empty() => {
+                    dressing.push(dress(root, &later, self.head.times[root]));
+                }
+                Ok(meta) => dressing.push(dress(root, &later, pair(meta.mtime))),
+                // The place of something that is put into a folder which is itself moved.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(self.fail(root, parent, error)),
+            }
+        }
+        Ok(dressing)
+    }
+
+    /// Everything must be as it was seen.
+    fn still(&self, steps: &[Step]) -> Result<()> {
+        for step in steps {
+            let (root, at) = step.place();
+            let (parent, name) = split(at);
+            let found = || -> io::Result<Option<Meta>> {
+                match self.roots[root].dir.open_beneath(parent) {
+                    Ok(dir) => dir.find(name),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                    Err(error) => Err(error),
+                }
+            };
+            let still = match step {
+                Step::Take { old, .. } => {
+                    found().is_ok_and(|meta| meta.as_ref().map(Seen::from) == Some(*old))
+                }
+                Step::Put { old, .. } => {
+                    found().is_ok_and(|meta| meta.as_ref().map(Seen::from) == *old)
+                }
+                Step::Lift { ino, .. } => {
+                    found().is_ok_and(|meta| meta.is_some_and(|meta| meta.ino == *ino))
+                }
+                _ => true,
+            };
+            if !still {
+                return Err(Error::failed("changed while its new form was prepared:")
+                    .at(self.head.roots[root].path.join(at))
+                    .hint("nothing was done; end whoever writes there and run it again"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Draft<'_> {
+    /// Given up: everything is as it was. What can not be removed now is removed by the next command.
+    fn drop(&mut self) {
+        if let Some(pending) = self.pending.take()
+            && carry::discard(&self.folder).is_ok()
+        {
+            let _ = pending.forget();
+        }
+    }
+}
+
+fn dress(root: usize, path: &Path, mtime: (i64, u32)) -> Step {
+    Step::Dress {
+        root,
+        at: path.to_path_buf().into(),
+        mtime,
+    }
+}
+
+fn died() -> Error {
+    Error::new(
+        crate::base::Kind::Bug,
+        "a worker died while it built new files",
+    )
+}
+
+/// The time of a root before anything was built in it.
+fn time_of(root: &Path) -> Result<(i64, u32)> {
+    let dir = Dir::open(root).map_err(|e| Error::io("can not open the folder", root, e))?;
+    let meta = dir
+        .meta()
+        .map_err(|e| Error::io("can not look at the folder", root, e))?;
+    Ok(pair(meta.mtime))
+}
+
+/// No root may lie in another: one would see what is built in the other.
+fn apart(roots: &[Root]) -> Result<()> {
+    for (i, one) in roots.iter().enumerate() {
+        for (j, other) in roots.iter().enumerate() {
+            let inside = disk::is_inside(&one.path, &other.path)
+                .map_err(|e| Error::io("can not compare the places of", &one.path, e))?;
+            if i != j && inside {
+                return Err(Error::failed("lies in")
+                    .at(&other.path)
+                    .hint(format!("move {} out of it", human::path(&one.path))));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,301 @@
+//! Taking a swap back: what was replaced gets its place again, byte for byte, unless somebody has changed
+//! since what would go.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::carry::Moves;
+use super::{DONE, Draft, FORMER, Seen, Step, Swap, split};
+use crate::base::wire::WirePath;
+use crate::base::{Context, Error, Result, human};
+use crate::disk::{self, Buffers, Dir, FileKind, Meta, Tree};
+use crate::home::journal;
+use crate::home::{LockedHome, RelPath};
+
+/// Something that is not any more as the swap has left it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Changed {
+    /// Where it is.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// What has happened to it.
+    pub what: &'static str,
+}
+
+/// What was taken back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Taken {
+    /// Files and links that are again as they were.
+    pub restored: u64,
+    /// Files and folders that have their former name again.
+    pub moved: u64,
+    /// What had been changed since, and went to the trash.
+    pub replaced: Vec<Changed>,
+    /// Where that is: a path below the home.
+    pub trash: Option<String>,
+}
+
+/// What is not any more as the swap has left it, in the order of its steps.
+///
+/// # Errors
+/// What can not be looked at.
+pub fn changed_since(swap: &Swap, ctx: &Context) -> Result<Vec<Changed>> {
+    Ok(looked_at(swap, ctx)?.changed)
+}
+
+/// What is there now, step by step.
+struct Look {
+    moves: Moves,
+    /// The same, from where things are to where they were.
+    back: Moves,
+    roots: Vec<Dir>,
+    changed: Vec<Changed>,
+}
+
+impl Look {
+    fn find(&self, root: usize, path: &Path) -> Result<Option<Meta>> {
+        let (parent, name) = split(path);
+        let found = match self.roots[root].open_beneath(parent) {
+            Ok(dir) => dir.find(name),
+            Err(error) => Err(error),
+        };
+        match found {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            found => found.map_err(|e| Error::io("can not look at", path, e)),
+        }
+    }
+}
+
+fn looked_at(swap: &Swap, ctx: &Context) -> Result<Look> {
+    let open = |root: &super::Root| {
+        Dir::open(&root.path).map_err(|e| Error::io("can not open the folder", &root.path, e))
+    };
+    let mut look = Look {
+        back: Moves::of(&swap.steps).reversed(),
+        moves: Moves::of(&swap.steps),
+        roots: swap.roots().iter().map(open).collect::<Result<_>>()?,
+        changed: Vec::new(),
+    };
+    let mut ours: BTreeSet<(usize, PathBuf)> = BTreeSet::new();
+    let mut changed = Vec::new();
+    for step in &swap.steps {
+        let (root, at) = step.place();
+        let now = look.moves.follow(root, at);
+        let what = match (step, look.find(root, &now)?) {
+            (Step::Put { .. }, None) => Some("is gone"),
+            (Step::Put { new, .. }, Some(meta)) if Seen::from(&meta) != *new => Some("was changed"),
+            (Step::Take { .. }, Some(_)) => Some("is there again"),
+            (Step::Lift { .. }, None) => Some("is gone"),
+            (Step::Lift { ino, .. }, Some(meta)) if meta.ino != *ino => Some("is another one"),
+            (Step::Drop { .. }, Some(_)) => Some("is there again"),
+            _ => None,
+        };
+        if let Step::Put { .. } | Step::Take { .. } = step {
+            ours.insert((root, now.clone()));
+        }
+        if let Some(what) = what {
+            changed.push((root, now, what));
+        }
+    }
+    changed.extend(newer_in_moved(swap, &look, &ours, ctx)?);
+    let path = |root: usize, now: PathBuf| swap.roots()[root].path.join(now);
+    look.changed = changed
+        .into_iter()
+        .map(|(root, now, what)| Changed {
+            path: path(root, now).into(),
+            what,
+        })
+        .collect();
+    Ok(look)
+}
+
+type Found = (usize, PathBuf, &'static str);
+
+/// What was made or written below the folders that were moved, after they were: nobody has a record of it, but
+/// the filesystem knows when anything about a file changed, and nobody can set that.
+fn newer_in_moved(
+    swap: &Swap,
+    look: &Look,
+    ours: &BTreeSet<(usize, PathBuf)>,
+    ctx: &Context,
+) -> Result<Vec<Found>> {
+    let Some(done) = disk::stat(&swap.folder.join(DONE))? else {
+        return Ok(Vec::new());
+    };
+    let mut newer = Vec::new();
+    for (root, _, to) in look.moves.iter() {
+        let tree = match look.roots[root].open_beneath(to) {
+            Ok(dir) => disk::walk(&dir, &|_, _| false, ctx.stop)?,
+            // Not a folder, or gone, which is told already.
+            Err(_) => Tree::default(),
+        };
+        for (path, entry) in tree.entries() {
+            let path = to.join(path);
+            if entry.meta.kind != FileKind::Folder
+                && entry.meta.ctime > done.ctime
+                && !ours.contains(&(root, path.clone()))
+            {
+                newer.push((root, path, "is new, or was changed"));
+            }
+        }
+    }
+    Ok(newer)
+}
+
+/// Takes a swap back, whose record is at `rel`. With `force` what was changed since goes to the trash first.
+///
+/// # Errors
+/// What was changed since, without `force`; a swap that was not carried out, or was taken back already; what is
+/// not in its record any more.
+pub fn undo(
+    home: &LockedHome,
+    rel: &RelPath,
+    command: &str,
+    force: bool,
+    ctx: &Context,
+) -> Result<Taken> {
+    let swap = Swap::read(home, rel)?.filter(|swap| swap.is_done && !swap.is_undone);
+    let Some(swap) = swap else {
+        return Err(Error::failed("there is nothing to be taken back:").at(rel.as_path()));
+    };
+    let look = looked_at(&swap, ctx)?;
+    if !look.changed.is_empty() && !force {
+        return Err(refused(&look.changed));
+    }
+    let own = format!("undo-{}", ctx.clock.stamp());
+    let own = RelPath::new(rel.as_path().join(own))?;
+    let former = own.as_path().join(FORMER).to_string_lossy().into_owned();
+    let mut then = vec![journal::Step::Undone {
+        record: rel.as_path().to_string_lossy().into_owned(),
+    }];
+    if !look.changed.is_empty() {
+        then.push(journal::Step::Trash {
+            path: former,
+            why: format!("was changed since, and taken away by `wbhome {command} --force`"),
+        });
+    }
+    let draft = Draft::begin(home, &own, command, swap.roots().to_vec(), then, ctx)?;
+    let mut taken = Taken {
+        moved: look.moves.iter().count() as u64,
+        ..Taken::default()
+    };
+    for step in &swap.steps {
+        take_back(&swap, &look, step, &draft, &mut taken, ctx)?;
+    }
+    draft.commit()?;
+    if !look.changed.is_empty() {
+        taken.trash = Some(".wbhome/trash".to_owned());
+    }
+    taken.replaced = look.changed;
+    Ok(taken)
+}
+
+fn refused(changed: &[Changed]) -> Error {
+    const SHOWN: usize = 10;
+    let mut lines: Vec<String> = changed
+        .iter()
+        .take(SHOWN)
+        .map(|changed| format!("{} {}", human::path(&changed.path), changed.what))
+        .collect();
+    if changed.len() > SHOWN {
+        let more = human::count((changed.len() - SHOWN) as u64);
+        lines.push(format!("and {more} more"));
+    }
+    Error::failed(format!(
+        "nothing was taken back, something was changed since: {}",
+        lines.join("; ")
+    ))
+    .hint("--force puts what is there now into the trash and takes everything back")
+}
+
+fn take_back(
+    swap: &Swap,
+    look: &Look,
+    step: &Step,
+    draft: &Draft,
+    taken: &mut Taken,
+    ctx: &Context,
+) -> Result<()> {
+    let (root, at) = step.place();
+    let now = look.moves.follow(root, at);
+    match step {
+        Step::Put { new, old, .. } => {
+            let there = look.find(root, &now)?;
+            keep_if_changed(draft, root, &now, there.as_ref(), Some(*new))?;
+            match (old, there) {
+                (Some(_), there) => {
+                    let built = rebuild(swap, root, at, draft, ctx)?;
+                    draft.put_prepared(root, &now, &built, there.as_ref().map(Seen::from))?;
+                    taken.restored += 1;
+                }
+                (None, Some(there)) => draft.take_kept(root, &now, &there),
+                (None, None) => {}
+            }
+        }
+        Step::Take { .. } => {
+            let there = look.find(root, &now)?;
+            keep_if_changed(draft, root, &now, there.as_ref(), None)?;
+            let built = rebuild(swap, root, at, draft, ctx)?;
+            draft.put_prepared(root, &now, &built, there.as_ref().map(Seen::from))?;
+            taken.restored += 1;
+        }
+        Step::Lift { .. } => {
+            if let Some(there) = look.find(root, &now)? {
+                draft.shift(root, &now, at, there.ino);
+            }
+        }
+        Step::Make { mode, mtime, .. } => draft.drop_dressed(root, at, *mode, *mtime),
+        Step::Drop { mode, mtime, .. } => {
+            if look.find(root, at)?.is_none() {
+                draft.make_dressed(root, at, *mode, *mtime);
+            }
+        }
+        Step::Dress { mtime, .. } if !at.as_os_str().is_empty() => {
+            draft.dress(root, &look.back.follow(root, at), *mtime);
+        }
+        Step::Dress { .. } | Step::Lower { .. } => {}
+    }
+    Ok(())
+}
+
+/// What is there and is not what the swap has put there is kept, to be put into the trash.
+fn keep_if_changed(
+    draft: &Draft,
+    root: usize,
+    now: &Path,
+    there: Option<&Meta>,
+    ours: Option<Seen>,
+) -> Result<()> {
+    match there {
+        Some(there) if ours != Some(Seen::from(there)) => draft.keep(root, now, there),
+        _ => Ok(()),
+    }
+}
+
+/// Puts the former file into the staging folder, and gives its name there.
+fn rebuild(swap: &Swap, root: usize, at: &Path, draft: &Draft, ctx: &Context) -> Result<String> {
+    let former = swap.folder.join(FORMER).join(root.to_string());
+    let (parent, name) = split(at);
+    let fail = |e| {
+        Error::io(
+            "can not bring back the former state of",
+            swap.roots()[root].path.join(at),
+            e,
+        )
+    };
+    let from = Dir::open(&former)
+        .and_then(|dir| dir.open_beneath(parent))
+        .map_err(fail)?;
+    let built = draft.new_name();
+    let to = draft.staging(root);
+    let built_name = std::ffi::OsStr::new(&built);
+    let is_file = from.stat(name).map_err(fail)?.kind == FileKind::File;
+    if is_file && to.hard_link(&from, name, built_name).is_ok() {
+        return Ok(built);
+    }
+    disk::duplicate(&from, name, to, built_name, &mut Buffers::new(), ctx.stop).map_err(fail)?;
+    Ok(built)
+}
