@@ -306,10 +306,8 @@ fn put(
     new: Seen,
 ) -> io::Result<()> {
     let built_name = OsStr::new(built);
-    if !staging
-        .find(built_name)?
-        .is_some_and(|meta| meta.ino == new.ino)
-    {
+    let built_meta = staging.find(built_name)?;
+    if built_meta.is_none_or(|meta| meta.ino != new.ino) {
         return Ok(());
     }
     let to = dir.make_beneath(parent)?;
