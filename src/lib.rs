@@ -10,7 +10,7 @@
 //! | [`sessions`] | making and labelling sessions; the index made to agree with the disk; project views |
 //! | [`browse`] | listing |
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, trash |
-//! | [`state`] | the agent application's own folder: who is running |
+//! | [`state`] | the agent application's own folder: who is running, what in it follows a move |
 //! | [`paths`] | finding and rewriting path references in any spelling |
 //! | [`disk`] | every guarantee about files |
 //! | [`base`] | errors and exit codes, clock, progress, sizes and ages |

@@ -11,6 +11,7 @@
 //!   engine ──── from anchor            boundary ── is it all of a path (reading decodes)
 //!     compiled  to decision            fields ─── may it change;  foreign ── whose is it
 //!   found ───── what is reported       write ─── NEW, in the spelling of OLD
+//!   database ── the texts in SQLite's tables, by SQL
 //! ```
 //!
 //! A text is never parsed as a whole and never written anew: it may be torn, hold NULs, or be in no known format. One
@@ -21,6 +22,7 @@ mod anchor;
 mod boundary;
 mod classify;
 mod compiled;
+pub mod database;
 mod engine;
 mod fields;
 mod foreign;

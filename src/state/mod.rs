@@ -1,9 +1,11 @@
 //! The agent application's own folder (`~/.workbuddy`, in the international build `~/.workbuddy-ai`): who
 //! is running, and where.
 //!
-//! This room only reads. The folder belongs to the application; what is known of it stands in the public
-//! behaviour of its engine, and nothing here depends on more than a few fields of small JSON files.
+//! This room reads the folder and never writes into it: the folder belongs to the application. What is known of it
+//! stands in the public behaviour of its engine. What is to be changed is planned here ([`slugs`]) or done in a private
+//! copy ([`database`]), and whoever puts it in place asks first whether somebody uses it.
 
+pub mod database;
 mod registry;
 
 pub use registry::{Agent, Liveness, agents};
