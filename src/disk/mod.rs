@@ -43,7 +43,7 @@ pub use files::{
 };
 pub use lock::{FileLock, LockAttempt};
 pub use meta::{FileKind, Meta, Stamp};
-pub use new_file::{NewFile, TEMPORARY_PREFIX};
+pub use new_file::{NewFile, TEMPORARY_PREFIX, dress_file};
 pub use open_files::{OpenFile, OpenFiles, open_below, tells_open_files};
 pub use place::{is_inside, same_file};
 pub use process::{Process, is_root, own_ids, process, processes, run_in};

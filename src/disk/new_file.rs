@@ -166,6 +166,25 @@ impl<'d> NewFile<'d> {
     }
 }
 
+/// Gives an open file its owner, mode and time, in this order: to give a file away takes special bits off its
+/// mode.
+///
+/// # Errors
+/// What the system says.
+pub fn dress_file(
+    file: &File,
+    owner: Option<(u32, u32)>,
+    mode: u32,
+    mtime: Stamp,
+) -> io::Result<()> {
+    use rustix::process::{Gid, Uid};
+    if let Some((uid, gid)) = owner {
+        fs::fchown(file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?;
+    }
+    fs::fchmod(file, Mode::from_raw_mode(mode as _))?;
+    Ok(fs::futimens(file, &timestamps(mtime))?)
+}
+
 impl Drop for NewFile<'_> {
     fn drop(&mut self) {
         if let Some(name) = self.temporary.take() {

@@ -15,6 +15,7 @@
 mod adopt;
 mod database;
 mod entry;
+mod in_place;
 mod outcome;
 mod plan;
 mod preflight;

@@ -5,10 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{
-    DONE, Done, FORMER, HEAD, Head, OVERTAKEN, STEPS, Seen, Step, read_head, read_steps, split,
-    stamp,
-};
+use super::{DONE, Done, Head, OVERTAKEN, STEPS, Seen, Step, read_head, read_steps, split, stamp};
 use crate::base::{Context, Error, Result, failpoint};
 use crate::disk::{self, Buffers, Dir, FileKind};
 use crate::home::{LockedHome, RelPath};
@@ -75,16 +72,8 @@ pub(super) fn discard(folder: &Path) -> Result<()> {
     if let Some(head) = read_head(folder)? {
         tidy(&head)?;
     }
-    for name in [FORMER, HEAD] {
-        remove(folder, OsStr::new(name))?;
-    }
-    // What else its maker has put there stays, and the folder with it.
-    if let (Some(parent), Some(name)) = (folder.parent(), folder.file_name())
-        && let Ok(dir) = Dir::open(parent)
-    {
-        let _ = dir.remove_folder(name);
-    }
-    Ok(())
+    let (parent, name) = split(folder);
+    remove(parent, name)
 }
 
 /// Removes the staging folders, and gives the roots the time back that they had.

@@ -220,6 +220,61 @@ impl<'d> Draft<'d> {
         self.name("f")
     }
 
+    /// A folder in which a new file is built that has to have a name from the beginning, such as a database:
+    /// where it is, and open.
+    ///
+    /// # Errors
+    /// When it can not be made.
+    pub fn workshop(&self, root: usize) -> Result<(PathBuf, Dir)> {
+        let name = self.name("w");
+        let place = &self.head.roots[root];
+        let path = place
+            .path
+            .join(place.staging(&self.head.staging))
+            .join(&name);
+        let dir = self.roots[root].staging.make_beneath(Path::new(&name));
+        Ok((
+            path.clone(),
+            dir.map_err(|e| Error::io("can not make the folder", path, e))?,
+        ))
+    }
+
+    /// Like [`Draft::put`], for a file that was built as `name` in a [`Draft::workshop`]: it gets the mode, owner,
+    /// time and attributes of the old one.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn put_worked(
+        &self,
+        root: usize,
+        path: &Path,
+        workshop: &Dir,
+        name: &OsStr,
+        old: &Meta,
+    ) -> Result<()> {
+        let fail = |e| self.fail(root, path, e);
+        let built = self.name("f");
+        let (parent, own) = split(path);
+        let from = self.roots[root].dir.open_beneath(parent).map_err(fail)?;
+        let new = workshop.open_file(name).map_err(fail)?;
+        // An attribute that can not be kept is no reason to leave the file as it is.
+        let _ = from
+            .open_file(own)
+            .and_then(disk::Xattrs::of)
+            .map(|attributes| attributes.apply(&new));
+        disk::dress_file(
+            &new,
+            disk::is_root().then_some((old.uid, old.gid)),
+            old.mode,
+            old.mtime,
+        )
+        .map_err(fail)?;
+        workshop
+            .rename(name, &self.roots[root].staging, OsStr::new(&built))
+            .map_err(fail)?;
+        self.put_built(root, path, &built, Some(old))
+    }
+
     /// The file at `path`, which was seen as `old`, shall go away; it is kept.
     ///
     /// # Errors
