@@ -23,8 +23,3 @@ pub fn folders_in(user_home: &Path) -> Vec<PathBuf> {
         .filter(|folder| crate::disk::is_folder(folder))
         .collect()
 }
-
-/// Stub.
-pub fn refuse_while_in_use(_: &Path) -> crate::base::Result<()> {
-    Ok(())
-}
