@@ -30,7 +30,9 @@ pub fn processes() -> Vec<Process> {
 /// One process; `None` when there is none of that number, or only a zombie.
 #[cfg(target_os = "linux")]
 pub fn process(pid: u32) -> Option<Process> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return unseen(pid);
+    };
     // `pid (name) state ppid …`: the name may itself hold parentheses and spaces. See proc_pid_stat(5).
     let (open, close) = (stat.find('(')?, stat.rfind(')')?);
     let name = stat.get(open + 1..close)?.to_owned();
@@ -56,6 +58,11 @@ pub fn process(pid: u32) -> Option<Process> {
 /// One process; `None` when there is none of that number.
 #[cfg(not(target_os = "linux"))]
 pub fn process(pid: u32) -> Option<Process> {
+    unseen(pid)
+}
+
+/// A process of which only the number can be asked for: `/proc` may hide those of other users (`hidepid`).
+fn unseen(pid: u32) -> Option<Process> {
     let number = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
     match rustix::process::test_kill_process(number) {
         Ok(()) | Err(rustix::io::Errno::PERM) => Some(Process {

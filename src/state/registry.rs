@@ -1,8 +1,12 @@
 //! `sessions/<pid>.json`: one file a running process of the application, and whether that process lives.
+//!
+//! The files are another program's and change from version to version. Each field is read by itself and in any form that
+//! makes sense, and what can not be read falls back on the file's name and time: one field of an unexpected type must
+//! not hide a running process.
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use crate::base::Result;
 use crate::disk::{self, FileKind};
@@ -14,9 +18,14 @@ const LARGEST: u64 = 1 << 20;
 /// process that started later than this after the registry's time only has the same number.
 const START_SLACK_MS: i64 = 5_000;
 
+/// Milliseconds of 1973: a smaller number of a present time is one of seconds.
+const SECONDS_BELOW: f64 = 1e11;
+
 /// A process that the application has noted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
+    /// The registry file that says so.
+    pub file: PathBuf,
     /// Its number.
     pub pid: u32,
     /// `interactive`, or `prewarm` for a process of the pool that has no session yet.
@@ -47,23 +56,15 @@ impl Agent {
     pub fn is_prewarm(&self) -> bool {
         self.kind == "prewarm"
     }
+
+    /// Whether it runs.
+    pub fn is_running(&self) -> bool {
+        self.liveness == Liveness::Running
+    }
 }
 
-/// The file, with only the fields that matter here; the application adds others from version to version.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Noted {
-    pid: u32,
-    #[serde(default)]
-    kind: String,
-    session_id: Option<String>,
-    cwd: Option<PathBuf>,
-    started_at: Option<f64>,
-    last_heartbeat: Option<f64>,
-}
-
-/// Every process that the state folder names. Files that are not registry entries are passed over: one
-/// that is half written belongs to a process that is just starting or ending.
+/// Every process that the state folder names. A file that can not be understood, because it is half written, is taken
+/// for one of the process that its name says.
 ///
 /// # Errors
 /// When the folder can not be listed.
@@ -71,31 +72,69 @@ pub fn agents(state: &Path) -> Result<Vec<Agent>> {
     let folder = state.join("sessions");
     let mut found = Vec::new();
     for (name, kind) in disk::read_dir_names(&folder)? {
-        if kind != FileKind::File || !name.to_string_lossy().ends_with(".json") {
-            continue;
-        }
-        let Ok(Some(content)) = disk::read_small(&folder.join(&name), LARGEST) else {
+        let Some(stem) = name.to_str().and_then(|name| name.strip_suffix(".json")) else {
             continue;
         };
-        if let Ok(noted) = serde_json::from_slice::<Noted>(&content) {
-            found.push(noted.into());
+        if kind == FileKind::File {
+            found.extend(agent(folder.join(&name), stem));
         }
     }
     Ok(found)
 }
 
-impl From<Noted> for Agent {
-    fn from(noted: Noted) -> Self {
-        let started_at = noted.started_at.map(|ms| ms as i64);
-        Agent {
-            pid: noted.pid,
-            kind: noted.kind,
-            session_id: noted.session_id,
-            cwd: noted.cwd,
-            started_at,
-            last_heartbeat: noted.last_heartbeat.map(|ms| ms as i64),
-            liveness: liveness(disk::process(noted.pid).as_ref(), started_at),
-        }
+fn agent(file: PathBuf, stem: &str) -> Option<Agent> {
+    let content = match disk::read_small(&file, LARGEST) {
+        // It has ended meanwhile.
+        Ok(None) => return None,
+        Ok(Some(content)) => content,
+        Err(_) => Vec::new(),
+    };
+    let noted: Value = serde_json::from_slice(&content).unwrap_or(Value::Null);
+    let text = |field: &str| noted.get(field).and_then(Value::as_str).map(str::to_owned);
+    let pid = noted
+        .get("pid")
+        .and_then(number)
+        .filter(|n| n.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(n))
+        .map(|n| n as u32)
+        .or_else(|| stem.parse().ok())?;
+    let started_at = noted.get("startedAt").and_then(moment);
+    // Without a time of its own: the process has written the file, and so has started before.
+    let latest_start = started_at.or_else(|| {
+        let written = disk::stat(&file).ok()??.mtime;
+        written.seconds.checked_mul(1000)
+    });
+    Some(Agent {
+        pid,
+        kind: text("kind").unwrap_or_default(),
+        session_id: text("sessionId"),
+        cwd: text("cwd").map(PathBuf::from),
+        started_at,
+        last_heartbeat: noted.get("lastHeartbeat").and_then(moment),
+        liveness: liveness(disk::process(pid).as_ref(), latest_start),
+        file,
+    })
+}
+
+/// A number, or a text that is one.
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(n) => n.as_f64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+    .filter(|n: &f64| n.is_finite())
+}
+
+/// Milliseconds since 1970, from a number, a text that is one, or a date.
+fn moment(value: &Value) -> Option<i64> {
+    let date = || {
+        let date: jiff::Timestamp = value.as_str()?.trim().parse().ok()?;
+        Some(date.as_millisecond())
+    };
+    match number(value) {
+        Some(n) if n < SECONDS_BELOW => Some((n * 1000.0) as i64),
+        Some(n) => Some(n as i64),
+        None => date(),
     }
 }
 
@@ -136,40 +175,68 @@ mod tests {
         assert_eq!(liveness(Some(&process(Some(5))), None), Liveness::Running);
     }
 
+    /// A registry with this one file.
+    fn seen(name: &str, content: &str) -> Vec<Agent> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("sessions")).unwrap();
+        std::fs::write(folder.path().join("sessions").join(name), content).unwrap();
+        agents(folder.path()).unwrap()
+    }
+
+    fn now() -> i64 {
+        crate::base::Clock::now(&crate::base::SystemClock).as_millisecond()
+    }
+
     #[test]
     fn this_very_process_is_seen_to_run() {
+        let (me, now) = (std::process::id(), now());
+        let content =
+            format!(r#"{{"pid":{me},"kind":"interactive","cwd":"/a/数据","startedAt":{now}}}"#);
+        let agent = &seen("1.json", &content)[0];
+        assert_eq!((agent.pid, agent.kind.as_str()), (me, "interactive"));
+        assert_eq!(agent.cwd.as_deref(), Some(Path::new("/a/数据")));
+        assert!(agent.is_running() && !agent.is_prewarm());
+        let before = now - 86_400_000;
+        let content = format!(r#"{{"pid":{me},"kind":"prewarm","startedAt":{before}}}"#);
+        let agent = &seen("1.json", &content)[0];
+        assert!(agent.is_prewarm() && !agent.is_running());
+        assert!(seen("notes.txt", "x").is_empty());
+        assert!(seen("notes.json", "x").is_empty());
+    }
+
+    #[test]
+    fn no_field_of_another_type_hides_a_running_process() {
+        let (me, now) = (std::process::id(), now());
+        for content in [
+            format!(r#"{{"pid":"{me}","startedAt":"{now}"}}"#),
+            format!(r#"{{"pid":{me}.0,"startedAt":{now}.25,"kind":7,"sessionId":null,"cwd":[]}}"#),
+            format!(r#"{{"pid":{{}},"startedAt":{}}}"#, now / 1000),
+            format!(r#"{{"startedAt":"{}"}}"#, jiff::Timestamp::now()),
+            format!(r#"{{"pid":{me}, "kind": "inter"#),
+            "[]".into(),
+            String::new(),
+            "\0\0\0\0".into(),
+        ] {
+            let agents = seen(&format!("{me}.json"), &content);
+            assert_eq!(agents.len(), 1, "{content}");
+            assert!(
+                agents[0].pid == me && agents[0].is_running(),
+                "{content}: {agents:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_older_than_the_process_is_not_of_it() {
         let folder = tempfile::tempdir().unwrap();
-        let sessions = folder.path().join("sessions");
-        disk::create_private_folder(&sessions).unwrap();
-        let write = |name: &str, text: String| {
-            disk::write_new(&sessions.join(name), text.as_bytes(), 0o600).unwrap();
-        };
-        let now = crate::base::Clock::now(&crate::base::SystemClock).as_millisecond();
-        let me = std::process::id();
-        write(
-            "1.json",
-            format!(r#"{{"pid":{me},"kind":"interactive","cwd":"/a/数据","startedAt":{now}}}"#),
-        );
-        write(
-            "2.json",
-            format!(
-                r#"{{"pid":{me},"kind":"prewarm","startedAt":{}}}"#,
-                now - 86_400_000
-            ),
-        );
-        write("3.json", r#"{"pid": 4194"#.into());
-        write("notes.txt", "x".into());
-        let agents = agents(folder.path()).unwrap();
-        let seen: Vec<_> = agents
-            .iter()
-            .map(|a| (a.kind.as_str(), a.liveness))
-            .collect();
-        assert_eq!(
-            seen,
-            [
-                ("interactive", Liveness::Running),
-                ("prewarm", Liveness::Gone)
-            ]
-        );
+        std::fs::create_dir(folder.path().join("sessions")).unwrap();
+        let path = folder
+            .path()
+            .join(format!("sessions/{}.json", std::process::id()));
+        std::fs::write(&path, "{torn").unwrap();
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1 << 30);
+        let file = std::fs::File::options().write(true).open(&path).unwrap();
+        file.set_modified(long_ago).unwrap();
+        assert!(!agents(folder.path()).unwrap()[0].is_running());
     }
 }
