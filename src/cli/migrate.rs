@@ -10,11 +10,12 @@ use super::args::Global;
 use super::output::Console;
 use super::place;
 use crate::base::{Context, Error, Exit, Kind, Result, human};
-use crate::migrate::{self, Outcome, Plan, References, Request, Settings, Skipped};
+use crate::migrate::{self, Outcome, Plan, References, Request, Settings, Skipped, Survey};
 use crate::paths::Mapping;
 use crate::state;
 
 mod report;
+mod undo;
 
 use report::{write_outcome, write_plan, write_verified};
 
@@ -44,10 +45,10 @@ pub(super) struct MigrateArgs {
     /// Also rewrite references to OLD, another path of the home
     #[arg(long, value_name = "OLD=NEW")]
     map: Vec<String>,
-    /// The agent application's own folder, to see who is running [default: ~/.workbuddy, ~/.workbuddy-ai]
+    /// The agent application's own folder, which follows the move [default: ~/.workbuddy and ~/.workbuddy-ai, when they mention SRC]
     #[arg(long, value_name = "DIR", conflicts_with = "no_state", value_hint = ValueHint::DirPath)]
     state: Option<PathBuf>,
-    /// Do not look for running agents
+    /// Leave the agent application's own folder as it is, and do not look for running agents
     #[arg(long)]
     no_state: bool,
     /// Change only JSON fields that identify a place (cwd, path, …), and leave prose alone
@@ -67,6 +68,14 @@ enum Action {
     Status,
     /// Compare home and original again from the disk, file by file
     Verify,
+    /// Give the agent application's own folder back as it was, unless it was changed since
+    ///
+    /// The home stays, for a person to remove.
+    Undo {
+        /// Take it back all the same; what was changed since goes to the trash
+        #[arg(long)]
+        force: bool,
+    },
 }
 
 pub(super) fn run(
@@ -78,6 +87,7 @@ pub(super) fn run(
     match &args.action {
         Some(Action::Status) => return status(global, console, ctx),
         Some(Action::Verify) => return verify(global, console, ctx),
+        Some(Action::Undo { force }) => return undo::run(*force, global, console, ctx),
         None => {}
     }
     let request = request(&args, global)?;
@@ -86,7 +96,7 @@ pub(super) fn run(
         console.warn(warning);
     }
     if global.dry_run {
-        if plan.is_finished() {
+        if plan.is_finished() && plan.state.is_empty() {
             console.note("This migration was finished before: nothing would be done.\n");
         }
         let references = migrate::preview(&plan, ctx)?;
@@ -99,7 +109,9 @@ pub(super) fn run(
         ctx.stop.check()?;
         return Err(Error::failed("nothing was done").hint("--yes goes on without asking"));
     }
-    if plan.is_finished() {
+    if plan.is_finished() && !plan.state.is_empty() {
+        console.note("This migration was finished before; the agent application's own folder follows now. What follows is what came of the migration then.\n");
+    } else if plan.is_finished() {
         console.note("This migration was finished before, and nothing was done now. What follows is what came of it then;\n`wbhome migrate verify` compares both sides again.\n");
     }
     ctx.stop.check()?;
@@ -149,6 +161,7 @@ fn request(args: &MigrateArgs, global: &Global) -> Result<Request> {
         exclude: args.exclude.clone(),
         force: args.force,
         state,
+        state_named: args.state.is_some(),
         user_home,
     })
 }
@@ -200,6 +213,7 @@ struct Planned<'p> {
     folders: u64,
     bytes: u64,
     references: &'p References,
+    state: &'p [Survey],
     skipped: &'p [Skipped],
     warnings: &'p [String],
     resumes: bool,
@@ -215,6 +229,7 @@ impl<'p> Planned<'p> {
             folders: plan.totals.folders,
             bytes: plan.totals.bytes,
             references,
+            state: &plan.state,
             skipped: &plan.left,
             warnings: &plan.warnings,
             resumes: plan.resumes(),
@@ -245,7 +260,7 @@ fn tell(outcome: &Outcome, dest: &Path, console: &Console, ctx: &Context) -> Res
 fn status(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
     let home = place::open(global)?;
     let record = migrate::newest(&home)?;
-    let Some(outcome) = record.outcome()? else {
+    let Some(mut outcome) = record.outcome()? else {
         return Err(Error::failed("the migration was stopped before its end:")
             .at(record.folder())
             .hint(format!(
@@ -253,6 +268,7 @@ fn status(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
                 command_of(record.settings())
             )));
     };
+    outcome.state = migrate::state_of(&home, &record)?;
     console.result("migrate-status/1", &outcome, |out| {
         let then = outcome.finished.to_zoned_datetime(ctx.clock.time_zone());
         let _ = writeln!(

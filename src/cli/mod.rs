@@ -13,6 +13,7 @@ mod check;
 mod complete;
 mod errors;
 mod findings;
+mod followed;
 mod index;
 mod init;
 mod label;

@@ -32,7 +32,7 @@ mod draft;
 mod undo;
 
 pub use draft::Draft;
-pub use undo::{Changed, Taken, changed_since, undo};
+pub use undo::{Changed, Taken, changed_since, refuse_if_changed, undo};
 
 pub(super) use carry::{Settlement, settle, waits};
 

@@ -25,6 +25,7 @@ mod rewriting;
 mod scan;
 mod settle;
 mod stale;
+mod state;
 mod tally;
 mod transfer;
 mod verify;
@@ -36,6 +37,7 @@ pub use plan::{Plan, Request, Settings, Skipped, Totals, plan};
 pub use preview::preview;
 pub use record::{Class, Done, Record};
 pub use stale::add_stale_paths;
+pub use state::{Followed, Mention, Survey, Unclear, UndoPlan, Undone, WouldUndo};
 pub use verify::{Difference, DifferenceKind, Verified, newest, verify};
 
 use crate::base::{Context, Error, Exit, Result};
@@ -59,6 +61,7 @@ pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> 
         .transpose()?
         .flatten()
         && outcome.exit() == Exit::Done
+        && plan.state.is_empty()
     {
         return Ok(outcome);
     }
@@ -76,16 +79,81 @@ pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> 
     };
     if let Some(outcome) = record.outcome()? {
         if outcome.is_complete() {
-            return adopt::again(&home, &mut record, outcome);
+            let mut outcome = adopt::again(&home, &mut record, outcome)?;
+            if !plan.state.is_empty() {
+                follow(&plan, &home, &record, &mut outcome, ctx)?;
+                record.amend(&outcome)?;
+            }
+            return Ok(outcome);
         }
         // Something could not be read then. What was copied is known and stays; the rest is tried again.
         record.reopen(ctx)?;
     }
     let rewriter = plan::rewriter(&plan.settings, &plan.tree)?;
     let done = copy(&plan, &home, &rewriter, &mut record, ctx)?;
-    let outcome = adopt::adopt(&plan, &home, &record, done, resumed, ctx)?;
+    let mut outcome = adopt::adopt(&plan, &home, &record, done, resumed, ctx)?;
+    follow(&plan, &home, &record, &mut outcome, ctx)?;
     record.finish(&outcome)?;
     Ok(outcome)
+}
+
+/// Lets the application's own folders follow. An agent that opens a session whose folder it can not find may
+/// begin an empty one over it: so the migration is not finished before this is done.
+fn follow(
+    plan: &Plan,
+    home: &LockedHome,
+    record: &Record,
+    outcome: &mut Outcome,
+    ctx: &Context,
+) -> Result<()> {
+    let rel = record.rel(home)?;
+    let compiled = plan::compiled(&plan.settings, &plan.tree)?;
+    for survey in &plan.state {
+        state::follow(
+            home,
+            &rel,
+            "migrate",
+            &survey.folder,
+            &compiled.moved(),
+            ctx,
+        )?;
+    }
+    // Also what an earlier run of the same migration has done.
+    outcome.state = state::followed_by(home, &rel)?;
+    Ok(())
+}
+
+/// What a migration has done in the application's own folders: whether it was taken back since is looked up.
+///
+/// # Errors
+/// A record that can not be read.
+pub fn state_of(home: &Home, record: &Record) -> Result<Vec<Followed>> {
+    state::followed_by(home, &record.rel(home)?)
+}
+
+/// What [`undo`] would do.
+///
+/// # Errors
+/// A record that can not be read.
+pub fn undo_plan(home: &Home, ctx: &Context) -> Result<UndoPlan> {
+    let record = newest(home)?;
+    state::undo_plan(home, state::swaps_of(home, &record.rel(home)?)?, ctx)
+}
+
+/// Gives the application's own folders the state back that they had before the newest migration.
+///
+/// # Errors
+/// A home that was not migrated, or whose migration left the application's folder alone; whoever uses that
+/// folder; what was changed in it since, without `force`.
+pub fn undo(home: &LockedHome, force: bool, ctx: &Context) -> Result<Vec<Undone>> {
+    let record = newest(home)?;
+    let swaps = state::swaps_of(home, &record.rel(home)?)?;
+    let undone = state::take_back(home, swaps, "migrate undo", force, ctx)?;
+    match undone.is_empty() {
+        true => Err(Error::failed("there is nothing to take back: the migration has changed no state folder, or that was taken back before")
+            .hint("`wbhome migrate status` shows what was done")),
+        false => Ok(undone),
+    }
 }
 
 /// The source as it was copied, and what became of it.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Skipped, Totals};
+use super::state::Followed;
 use crate::base::Exit;
 use crate::base::wire::{self, WirePath};
 use crate::check::Finding;
@@ -38,6 +39,9 @@ pub struct Outcome {
     pub restless: Vec<WirePath>,
     /// SQLite databases.
     pub databases: Vec<Database>,
+    /// The application's own folders, which have followed.
+    #[serde(default)]
+    pub state: Vec<Followed>,
     /// Sessions before and after.
     pub sessions: SessionCounts,
     /// Everything that is wrong with the home, worst first: what the sync drive had damaged.

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::preflight;
 use super::record::Record;
+use super::state::{self, Compiled, Survey};
 use crate::base::wire::{self, WirePath};
-use crate::base::{Context, Error, Result, Total};
+use crate::base::{Context, Error, Result, Total, human};
 use crate::disk::{self, Dir, Entry, FileKind, Meta, Tree};
 use crate::paths::{self, Mapping, Rewriter};
 
@@ -28,8 +29,10 @@ pub struct Request {
     pub exclude: Vec<String>,
     /// Go on where a person may know better.
     pub force: bool,
-    /// The agent application's own folders, to see who is running.
+    /// The agent application's own folders: to see who is running, and to let them follow.
     pub state: Vec<PathBuf>,
+    /// Whether these folders were named, rather than found where they usually are.
+    pub state_named: bool,
     /// The user's home, for references that begin with `~`.
     pub user_home: Option<PathBuf>,
 }
@@ -78,6 +81,8 @@ pub struct Plan {
     pub totals: Totals,
     /// What a person should know before it begins.
     pub warnings: Vec<String>,
+    /// What the application's own folders will have to follow.
+    pub state: Vec<Survey>,
     /// The migration that was stopped and goes on, if any.
     pub(super) unfinished: Option<Record>,
     pub(super) source: Dir,
@@ -174,13 +179,15 @@ pub fn plan(request: &Request, ctx: &Context) -> Result<Plan> {
     preflight::layout(&settings, &tree)?;
     preflight::room(&settings, &tree, unfinished.as_ref(), request.force)?;
     preflight::quiet(&settings, request)?;
-    let warnings = preflight::warnings(&settings);
+    let mut warnings = preflight::warnings(&settings);
+    let state = survey_state(&settings, &tree, request, &mut warnings, ctx)?;
     Ok(Plan {
         settings,
         tree,
         left,
         totals,
         warnings,
+        state,
         unfinished,
         source,
         asked_for: request.maps.len(),
@@ -340,6 +347,42 @@ pub(super) fn rewriter(settings: &Settings, tree: &Tree) -> Result<Rewriter> {
     Rewriter::new(settings.mappings.clone(), options).map_err(|e| {
         Error::usage(format!("bad --map: {e}")).hint("write --map OLD=NEW with two absolute paths")
     })
+}
+
+/// What the mappings mean to the application's own folder.
+pub(super) fn compiled(settings: &Settings, tree: &Tree) -> Result<Compiled> {
+    let home = settings.user_home.as_deref();
+    let ids = session_names(tree);
+    Compiled::new(&settings.mappings, settings.fields_only, home, &ids)
+}
+
+fn survey_state(
+    settings: &Settings,
+    tree: &Tree,
+    request: &Request,
+    warnings: &mut Vec<String>,
+    ctx: &Context,
+) -> Result<Vec<Survey>> {
+    let mut surveys = Vec::new();
+    if request.state.is_empty() {
+        return Ok(surveys);
+    }
+    let compiled = compiled(settings, tree)?;
+    for folder in &request.state {
+        preflight::apart_from_state(settings, folder)?;
+        let survey = state::survey(folder, &compiled.moved(), ctx)?;
+        if !survey.is_empty() {
+            crate::state::refuse_while_in_use(&survey.folder)?;
+            state::room(&survey)?;
+            surveys.push(survey);
+        } else if request.state_named {
+            warnings.push(format!(
+                "nothing in {} speaks of the source, so nothing in it will change; if the agent knew the home by another path, add --map",
+                human::path(folder)
+            ));
+        }
+    }
+    Ok(surveys)
 }
 
 /// Every entry of a tree by path, for comparing two looks at the same folder.

@@ -28,6 +28,26 @@ pub(super) fn apart(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
+/// The source is never written, and so no state folder in it is; nor may one of them hold the other's files.
+pub(super) fn apart_from_state(settings: &Settings, state: &Path) -> Result<()> {
+    for (place, what) in [(&settings.source, "source"), (&settings.dest, "new home")] {
+        let look = |e| Error::io("can not compare the places of", state, e);
+        let state = disk::real_path(state)?;
+        let overlap = place.starts_with(&state)
+            || disk::exists(place)
+                && (disk::is_inside(&state, place).map_err(look)?
+                    || disk::is_inside(place, &state).map_err(look)?);
+        if overlap {
+            return Err(Error::failed(format!(
+                "the state folder and the {what} lie in each other:"
+            ))
+            .at(state)
+            .hint("--state DIR names the right one; --no-state leaves it as it is"));
+        }
+    }
+    Ok(())
+}
+
 /// The destination must be new or empty, or hold this very migration, stopped or finished.
 pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
     let dest = &settings.dest;

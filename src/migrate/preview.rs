@@ -12,6 +12,7 @@ use super::scan::references_in;
 use super::tally::Tally;
 use crate::base::{Context, Result};
 use crate::disk::{Buffers, Entry, FileKind};
+use crate::paths::Mapping;
 
 /// Reads every file of the source. References in databases are not counted: they are found by SQL, in a copy.
 ///
@@ -56,12 +57,12 @@ pub fn preview(plan: &Plan, ctx: &Context) -> Result<References> {
             Ok(one)
         })?;
     ctx.progress.finish();
-    Ok(references(plan, &tally))
+    Ok(references(&plan.settings.mappings, &tally))
 }
 
 /// The references that a tally has counted, under the names that people know them by.
-pub(super) fn references(plan: &Plan, tally: &Tally) -> References {
-    let mappings = plan.settings.mappings.iter().enumerate();
+pub(super) fn references(mappings: &[Mapping], tally: &Tally) -> References {
+    let mappings = mappings.iter().enumerate();
     let some = |counts: &BTreeMap<String, u64>| -> BTreeMap<String, u64> {
         counts
             .iter()

@@ -15,6 +15,7 @@ use super::outcome::Outcome;
 use super::plan::{Settings, Totals};
 use crate::base::{Context, Error, Result, wire};
 use crate::disk::{self, Digest, Lines, Meta, Stamp};
+use crate::home::{Home, RelPath};
 use crate::paths::Spelling;
 
 /// What became of a source entry.
@@ -247,6 +248,18 @@ impl Record {
     /// Where it is.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Where it is, below the home.
+    ///
+    /// # Errors
+    /// A record that is not this home's.
+    pub fn rel(&self, home: &Home) -> Result<RelPath> {
+        RelPath::new(
+            self.folder
+                .strip_prefix(home.root())
+                .unwrap_or(&self.folder),
+        )
     }
 
     /// Whether it came to its end.

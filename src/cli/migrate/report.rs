@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::super::findings;
 use super::super::output::{Console, FAINT, STRONG, WARNING, styled};
+use super::super::{findings, followed};
 use crate::base::wire::WirePath;
 use crate::base::{Context, human};
 use crate::check::{Finding, FindingKind};
-use crate::migrate::{DifferenceKind, Outcome, Plan, References, Skipped, Verified};
+use crate::migrate::{Database, DifferenceKind, Outcome, Plan, References, Skipped, Verified};
 
 /// What a migration would do.
 pub(super) fn write_plan(out: &mut String, plan: &Plan, references: &References, dest: &Path) {
@@ -35,6 +35,7 @@ pub(super) fn write_plan(out: &mut String, plan: &Plan, references: &References,
             human::escape(&mapped.new)
         );
     }
+    followed::write_surveys(out, &plan.state);
     write_also_mentioned(out, references, "Add");
     write_skipped(out, &plan.left.iter().collect::<Vec<_>>());
     if plan.resumes() {
@@ -62,7 +63,8 @@ pub(super) fn write_outcome(
         "Changed while they were copied, and are as they were at some moment",
         &outcome.restless,
     );
-    write_databases(out, outcome);
+    write_databases(out, &outcome.databases);
+    followed::write_followed(out, &outcome.state, console.verbose);
     if console.verbose {
         write_references(out, outcome);
     }
@@ -207,9 +209,8 @@ fn write_names(out: &mut String, title: &str, names: &[WirePath]) {
     }
 }
 
-fn write_databases(out: &mut String, outcome: &Outcome) {
-    let worth_telling = outcome
-        .databases
+pub(in crate::cli) fn write_databases(out: &mut String, databases: &[Database]) {
+    let worth_telling = databases
         .iter()
         .filter(|d| d.references > 0 || !d.notes.is_empty());
     let databases: Vec<_> = worth_telling.collect();

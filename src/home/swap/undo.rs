@@ -46,6 +46,17 @@ pub fn changed_since(swap: &Swap, ctx: &Context) -> Result<Vec<Changed>> {
     Ok(looked_at(swap, ctx)?.changed)
 }
 
+/// Refuses when something is not any more as the swap has left it.
+///
+/// # Errors
+/// What was changed, by name.
+pub fn refuse_if_changed(swap: &Swap, ctx: &Context) -> Result<()> {
+    match changed_since(swap, ctx)? {
+        changed if changed.is_empty() => Ok(()),
+        changed => Err(refused(&changed)),
+    }
+}
+
 /// What is there now, step by step.
 struct Look {
     moves: Moves,

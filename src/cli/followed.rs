@@ -1,0 +1,170 @@
+//! How it is told what the agent application's own folder follows, and has followed.
+
+use std::fmt::Write as _;
+
+use super::output::{STRONG, styled};
+use crate::base::human;
+use crate::home::swap::Changed;
+use crate::migrate::{Followed, Mention, Survey, Undone};
+use crate::state::database::Kept;
+
+/// So many names are printed of a list that may be long; JSON and the record have them all.
+const NAMED: usize = 5;
+
+/// What state folders would have to follow.
+pub(super) fn write_surveys(out: &mut String, surveys: &[Survey]) {
+    for survey in surveys {
+        let _ = writeln!(
+            out,
+            "\nThe agent's own folder would follow: {}",
+            human::path(&survey.folder)
+        );
+        let _ = writeln!(
+            out,
+            "  {} in {}, {} renamed, {}",
+            human::plural(survey.references, "reference", "references"),
+            human::plural(survey.files, "file", "files"),
+            human::plural(survey.renamed, "project folder", "project folders"),
+            match survey.database_mentions {
+                0 => "nothing in its database".to_owned(),
+                _ => "and rows of its database".to_owned(),
+            }
+        );
+    }
+}
+
+/// What state folders have followed.
+pub(super) fn write_followed(out: &mut String, state: &[Followed], all: bool) {
+    for followed in state {
+        let title = match followed.undone {
+            true => "The agent's own folder had followed, and was given back as it was",
+            false => "The agent's own folder has followed",
+        };
+        let _ = writeln!(
+            out,
+            "\n{}: {}",
+            styled(STRONG, title),
+            human::path(&followed.folder)
+        );
+        let _ = writeln!(
+            out,
+            "  {} in {} and {}; {} renamed",
+            human::plural(followed.references.changed, "reference", "references"),
+            human::plural(followed.rewritten, "file", "files"),
+            human::plural(followed.links, "link", "links"),
+            human::plural(followed.renamed, "project folder", "project folders"),
+        );
+        write_database(out, followed, all);
+        write_mentions(out, "Binary, left as they are", &followed.binary, all);
+        write_mentions(
+            out,
+            "A reference or prose, left as they are",
+            &followed.doubtful,
+            all,
+        );
+        for unclear in &followed.unclear {
+            let why = human::escape(&unclear.why);
+            let _ = writeln!(
+                out,
+                "  left as it is: {}   {why}",
+                human::path(&unclear.path)
+            );
+        }
+        if !followed.undone {
+            let _ = writeln!(
+                out,
+                "  The former state is kept in {}/former; `wbhome migrate undo` gives it back.",
+                human::escape(&followed.record)
+            );
+        }
+    }
+}
+
+fn write_database(out: &mut String, followed: &Followed, all: bool) {
+    let Some(database) = &followed.database else {
+        return;
+    };
+    let rows: Vec<String> = database
+        .rows
+        .iter()
+        .map(|(column, n)| format!("{} {}", human::escape(column), human::count(*n)))
+        .collect();
+    let rows = match rows.is_empty() {
+        true => "nothing to change".to_owned(),
+        false => format!("rows changed: {}, integrity checked", rows.join(", ")),
+    };
+    let _ = writeln!(out, "  workbuddy.db   {rows}");
+    let shown = |n: usize| if all { usize::MAX } else { n };
+    for merged in database.merged.iter().take(shown(NAMED)) {
+        let kept = match merged.kept {
+            Kept::Old => &merged.old,
+            Kept::New => &merged.new,
+        };
+        let _ = writeln!(
+            out,
+            "    workspaces had both {} and {}; the row of {} was opened last and is kept",
+            human::escape(&merged.old),
+            human::escape(&merged.new),
+            human::escape(kept)
+        );
+    }
+    for left in &database.left {
+        let _ = writeln!(
+            out,
+            "    {}.{} mentions it in {}, left as it is",
+            human::escape(&left.table),
+            human::escape(&left.column),
+            human::plural(left.rows, "row", "rows")
+        );
+    }
+    for note in &database.notes {
+        let _ = writeln!(out, "    {}", human::escape(note));
+    }
+}
+
+fn write_mentions(out: &mut String, title: &str, mentions: &[Mention], all: bool) {
+    if mentions.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "  {title}: {}",
+        human::plural(mentions.len() as u64, "file", "files")
+    );
+    let shown = if all { usize::MAX } else { NAMED };
+    for mention in mentions.iter().take(shown) {
+        let times = human::plural(mention.count, "mention", "mentions");
+        let _ = writeln!(out, "    {}   {times}", human::path(&mention.path));
+    }
+}
+
+/// Tells what was taken back, for every verb that does so.
+pub(super) fn write_undone(out: &mut String, undone: &[Undone]) {
+    for Undone { folders, taken } in undone {
+        let _ = writeln!(out, "{}", folders.join(", "));
+        let _ = writeln!(
+            out,
+            "  {} as before, {} by their former name",
+            human::plural(taken.restored, "file is", "files are"),
+            human::plural(taken.moved, "folder goes", "folders go"),
+        );
+        if let Some(trash) = &taken.trash {
+            write_changed(
+                out,
+                &taken.replaced,
+                &format!("changed since, and is in {}", human::escape(trash)),
+            );
+        }
+    }
+}
+
+pub(super) fn write_changed(out: &mut String, changed: &[Changed], what: &str) {
+    if changed.is_empty() {
+        return;
+    }
+    let n = human::count(changed.len() as u64);
+    let _ = writeln!(out, "  {n} {what}:");
+    for changed in changed {
+        let _ = writeln!(out, "    {} {}", human::path(&changed.path), changed.what);
+    }
+}

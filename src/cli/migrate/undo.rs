@@ -1,0 +1,48 @@
+//! `wbhome migrate undo`: the agent application's own folder as it was.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::super::args::Global;
+use super::super::followed;
+use super::super::output::Console;
+use super::super::place;
+use crate::base::{Context, Exit, Result, human};
+use crate::migrate::{self, Undone};
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Printed<'u> {
+    undone: &'u [Undone],
+}
+
+pub(super) fn run(force: bool, global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
+    let home = place::open(global)?;
+    if global.dry_run {
+        let undone = migrate::undo_plan(&home, ctx)?;
+        console.result("migrate-undo-plan/1", &undone, |out| {
+            for would in &undone.would {
+                let _ = writeln!(
+                    out,
+                    "would be given back as it was: {}",
+                    human::escape(&would.folder)
+                );
+                followed::write_changed(out, &would.changed, "changed since");
+            }
+            let _ = writeln!(out, "\nNothing was changed.");
+        })?;
+        return Ok(Exit::Done);
+    }
+    let home = place::lock(&home, "migrate undo", global, console, ctx)?;
+    let undone = migrate::undo(&home, force, ctx)?;
+    console.result("migrate-undo/1", &Printed { undone: &undone }, |out| {
+        followed::write_undone(out, &undone);
+        let _ = writeln!(
+            out,
+            "\nThe home is still there: {}. Remove it yourself when nothing in it is wanted.",
+            human::path(home.root())
+        );
+    })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,685 @@
+//! The agent application's own folder follows a move, wholly or not at all: its registry and settings, the lines
+//! of its transcripts, the folders that are named for a working directory, and its database.
+//!
+//! What is to be is built in a swap ([`Draft`]); the former state is kept with the record, and [`undo`] gives it
+//! back. Nothing is done while the application runs.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::References;
+use super::in_place::{COMPANIONS, InPlace};
+use super::preview::references;
+use super::scan::references_in;
+use super::tally::Tally;
+use crate::base::wire::{self, WirePath};
+use crate::base::{Context, Error, Result, Total, human};
+use crate::disk::{self, Buffers, Dir, Entry, FileKind, Folder, Space, Tree};
+use crate::home::swap::{self, Changed, Draft, Root, Swap, Taken};
+use crate::home::{Home, LockedHome, RelPath};
+use crate::paths::{self, Mapping, Rewriter};
+use crate::state::slugs::{self, Slugs};
+use crate::state::{self, DATABASE};
+
+/// What a record's folder of a swap in a state folder begins with.
+const FOLDER: &str = "state-";
+const OUTCOME: &str = "outcome.json";
+
+/// What has moved, compiled twice.
+pub(super) struct Moved<'m> {
+    /// For texts: with `--fields-only`, only fields that identify a place.
+    pub text: &'m Rewriter,
+    /// For what is a path and nothing else.
+    pub place: &'m Rewriter,
+    /// Folders in which sessions are known to have worked, as they were spelled before.
+    pub folders: &'m BTreeSet<String>,
+}
+
+/// Both compiled forms, owned.
+pub(super) struct Compiled {
+    pub text: Rewriter,
+    pub place: Rewriter,
+    pub folders: BTreeSet<String>,
+}
+
+impl Compiled {
+    /// Compiles mappings. `ids` are the sessions of the home, whose folders may be known by name alone.
+    pub fn new(
+        mappings: &[Mapping],
+        fields_only: bool,
+        user_home: Option<&str>,
+        ids: &[String],
+    ) -> Result<Compiled> {
+        let compile = |fields_only: bool| {
+            let options = paths::Options {
+                fields_only,
+                user_home: user_home.map(str::to_owned),
+                known_ids: Vec::new(),
+            };
+            Rewriter::new(mappings.to_vec(), options)
+                .map_err(|e| Error::usage(format!("these paths can not be looked for: {e}")))
+        };
+        let mut folders = BTreeSet::new();
+        for Mapping { old, .. } in mappings {
+            let old = old.trim_end_matches('/');
+            folders.insert(old.to_owned());
+            folders.extend(ids.iter().map(|id| format!("{old}/sessions/{id}")));
+        }
+        Ok(Compiled {
+            text: compile(fields_only)?,
+            place: compile(false)?,
+            folders,
+        })
+    }
+
+    pub fn moved(&self) -> Moved<'_> {
+        Moved {
+            text: &self.text,
+            place: &self.place,
+            folders: &self.folders,
+        }
+    }
+}
+
+/// What a state folder would have to follow; found without changing anything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Survey {
+    /// The folder.
+    #[serde(with = "wire::exact_path")]
+    pub folder: PathBuf,
+    /// Files and links that refer to what has moved.
+    pub files: u64,
+    /// How often they do.
+    pub references: u64,
+    /// Project folders, or entries of them, that would get another name.
+    pub renamed: u64,
+    /// How often the database and its log mention it: more than there are rows, for pages are not erased.
+    pub database_mentions: u64,
+    /// The bytes of what would be written anew.
+    #[serde(skip)]
+    pub bytes: u64,
+}
+
+impl Survey {
+    /// Whether there is anything to follow.
+    pub fn is_empty(&self) -> bool {
+        self.files == 0 && self.renamed == 0 && self.database_mentions == 0
+    }
+}
+
+/// What was changed in a state folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Followed {
+    /// The folder.
+    #[serde(with = "wire::exact_path")]
+    pub folder: PathBuf,
+    /// Files that were looked at.
+    pub files: u64,
+    /// Of them, files that were written anew.
+    pub rewritten: u64,
+    /// Symbolic links that were pointed to the new place.
+    pub links: u64,
+    /// References that were changed in files and links.
+    pub references: References,
+    /// Project folders, or entries of them, that got another name.
+    pub renamed: u64,
+    /// The application's database, when it has one.
+    pub database: Option<state::database::Rewritten>,
+    /// Files with what may be a reference or prose: left as they are.
+    pub doubtful: Vec<Mention>,
+    /// Binary files, and databases that are not the application's own, that mention it: left as they are.
+    pub binary: Vec<Mention>,
+    /// Project folders whose owner nobody can tell, and why: left as they are.
+    pub unclear: Vec<Unclear>,
+    /// Where the former state is kept: a path below the home.
+    pub record: String,
+    /// Whether it was taken back since.
+    #[serde(default)]
+    pub undone: bool,
+}
+
+/// A file that mentions something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mention {
+    /// Relative to the state folder.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// How often.
+    pub count: u64,
+}
+
+/// A project folder that was left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unclear {
+    /// Relative to the state folder.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// Why.
+    pub why: String,
+}
+
+/// A state folder that was walked.
+pub(super) struct Looked {
+    path: PathBuf,
+    pub dir: Dir,
+    tree: Tree,
+}
+
+impl Looked {
+    /// Walks a state folder, without what the application writes and never reads again.
+    ///
+    /// # Errors
+    /// A folder that can not be read, or whose parts lie elsewhere.
+    pub fn at(folder: &Path, ctx: &Context) -> Result<Looked> {
+        let fail = |e| Error::io("can not open the state folder", folder, e);
+        let path = disk::real_path(folder)?;
+        let dir = Dir::open(&path).map_err(fail)?;
+        let skip = |rel: &Path, entry: &Entry| !state::follows_a_move(&rel.join(&entry.name));
+        let tree = disk::walk(&dir, &skip, ctx.stop)?;
+        let looked = Looked { path, dir, tree };
+        looked.in_one_place()?;
+        Ok(looked)
+    }
+
+    /// Everything must be on one filesystem and in the folder itself: what is to be replaced as one can not lie
+    /// in two places.
+    fn in_one_place(&self) -> Result<()> {
+        let root = self.tree.folders.first();
+        let device = root.map(|root| root.meta.dev);
+        let parts = [
+            OsStr::new("projects"),
+            OsStr::new("sessions"),
+            OsStr::new(DATABASE),
+        ];
+        for entry in root.iter().flat_map(|root| &root.entries) {
+            if entry.meta.kind == FileKind::Symlink && parts.contains(&entry.name.as_os_str()) {
+                return Err(Error::failed("is a link, and what it leads to can not be replaced together with the rest:")
+                    .at(self.path.join(&entry.name))
+                    .hint("put the folder or file itself there; --no-state leaves the state folder as it is"));
+            }
+        }
+        let elsewhere = self
+            .tree
+            .folders
+            .iter()
+            .find(|folder| Some(folder.meta.dev) != device);
+        match elsewhere {
+            Some(folder) => Err(Error::failed(
+                "lies on another disk than the rest of the state folder, and can not be replaced together with it:",
+            )
+            .at(self.path.join(&folder.rel))
+            .hint("put it there itself; --no-state leaves the state folder as it is")),
+            None => Ok(()),
+        }
+    }
+
+    fn root(&self) -> Option<&Folder> {
+        self.tree.folders.first()
+    }
+
+    fn entry(&self, path: &Path) -> Option<&Entry> {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let name = path.file_name()?;
+        let folder = self.tree.folders.iter().find(|f| f.rel == parent)?;
+        folder.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// The application's database, if there is one.
+    fn database(&self) -> Option<&Entry> {
+        let root = self.root()?;
+        let found = root.entries.iter().find(|entry| entry.name == DATABASE);
+        found.filter(|entry| entry.meta.kind == FileKind::File)
+    }
+
+    /// The folders that running and former processes have noted.
+    fn noted(&self, known: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+        let mut folders = known.clone();
+        for agent in state::agents(&self.path)? {
+            folders.extend(
+                agent
+                    .cwd
+                    .and_then(|cwd| cwd.into_os_string().into_string().ok()),
+            );
+        }
+        Ok(folders)
+    }
+}
+
+/// The application's database and what belongs to it: changed by SQL, not as files.
+fn is_database(path: &Path) -> bool {
+    let name = path.as_os_str().as_encoded_bytes();
+    name.strip_prefix(DATABASE.as_bytes()).is_some_and(|rest| {
+        rest.is_empty() || COMPANIONS.iter().any(|suffix| suffix.as_bytes() == rest)
+    })
+}
+
+/// Looks for what a state folder would have to follow.
+///
+/// # Errors
+/// A folder that can not be read; project folders that would have to become one and can not.
+pub(super) fn survey(folder: &Path, moved: &Moved, ctx: &Context) -> Result<Survey> {
+    let looked = Looked::at(folder, ctx)?;
+    let tally = count(&looked, moved, ctx)?;
+    let slugs = slugs::plan(
+        &looked.dir,
+        &looked.tree,
+        &looked.noted(moved.folders)?,
+        moved.place,
+    )?;
+    Ok(Survey {
+        folder: looked.path.clone(),
+        files: tally.rewritten + tally.links_rewritten,
+        references: tally.references(),
+        renamed: slugs.moves.len() as u64,
+        database_mentions: tally.left,
+        bytes: tally.kept,
+    })
+}
+
+/// Counts references. `left` of the tally are mentions in the database, `kept` the bytes of files with
+/// references.
+fn count(looked: &Looked, moved: &Moved, ctx: &Context) -> Result<Tally> {
+    let entries: Vec<_> = looked.tree.entries().collect();
+    entries
+        .par_iter()
+        .map_init(Buffers::new, |buffers, (path, entry)| {
+            ctx.stop.check()?;
+            let mut tally = Tally::default();
+            if is_database(path) {
+                tally.left = mentions(looked, path, entry, moved.place, buffers, ctx)?;
+                tally.kept = entry.meta.size * u64::from(tally.left > 0);
+            } else if entry.meta.kind == FileKind::Symlink {
+                let folder = looked
+                    .dir
+                    .open_beneath(path.parent().unwrap_or(Path::new("")));
+                if let Ok(target) = folder.and_then(|folder| folder.read_link(&entry.name)) {
+                    tally.add_link(moved.text.link_target(&target).map(|(mapping, _)| mapping));
+                }
+            } else if entry.meta.kind == FileKind::File
+                && let Some(done) =
+                    references_in(&looked.dir, path, entry, moved.text, buffers, ctx)
+                && !done.references.is_empty()
+            {
+                tally.add(path, &done);
+                tally.rewritten = 1;
+                tally.left = 0;
+                tally.kept = entry.meta.size;
+            }
+            Ok(tally)
+        })
+        .try_reduce(Tally::default, |mut one, other| {
+            one.merge(other);
+            Ok(one)
+        })
+}
+
+/// How often the bytes of a file mention what has moved, whatever the file is.
+fn mentions(
+    looked: &Looked,
+    path: &Path,
+    entry: &Entry,
+    rewriter: &Rewriter,
+    buffers: &mut Buffers,
+    ctx: &Context,
+) -> Result<u64> {
+    if entry.meta.kind != FileKind::File {
+        return Ok(0);
+    }
+    let fail = |e| Error::io("can not read", looked.path.join(path), e);
+    let file = looked.dir.open_file(&entry.name).map_err(fail)?;
+    let mut scan = rewriter.scan_binary();
+    let checked = disk::check_open(&file, buffers, ctx.stop, &mut |chunk, _| {
+        scan.push(chunk.unwrap_or(&[0]));
+    });
+    match checked {
+        Ok(_) => Ok(scan.count()),
+        Err(disk::CopyError::Read(error) | disk::CopyError::Write(error)) => Err(fail(error)),
+        Err(disk::CopyError::Stopped) => ctx.stop.check().map(|()| 0),
+    }
+}
+
+/// Nothing is begun while something else is still to be completed.
+pub(super) fn nothing_pending(home: &LockedHome) -> Result<()> {
+    match home.settled().iter().find_map(|s| s.pending.as_ref()) {
+        Some(why) => Err(Error::failed(format!(
+            "a command that was stopped is still to be completed: {}",
+            human::escape(why)
+        ))
+        .hint("when the cause is gone, run this again")),
+        None => Ok(()),
+    }
+}
+
+/// There must be room for what is written anew.
+pub(super) fn room(survey: &Survey) -> Result<()> {
+    let dir = Dir::open(&survey.folder)
+        .map_err(|e| Error::io("can not open the folder", &survey.folder, e))?;
+    let space =
+        Space::of(&dir).map_err(|e| Error::io("can not ask for the room on", &survey.folder, e))?;
+    let needed = survey.bytes + survey.bytes / 20;
+    if needed > space.bytes {
+        return Err(Error::failed(format!(
+            "not enough room: {} needed, {} left on the disk of",
+            human::size(needed),
+            human::size(space.bytes)
+        ))
+        .at(&survey.folder)
+        .hint("make room; --no-state leaves the state folder as it is"));
+    }
+    Ok(())
+}
+
+/// Makes a state folder follow a move. The record of the swap comes below `record`, a path below the home.
+/// `None` when there was nothing to follow.
+///
+/// # Errors
+/// Whoever uses the folder; what can not be read or written. Then nothing was changed, or the next command
+/// completes it.
+pub(super) fn follow(
+    home: &LockedHome,
+    record: &RelPath,
+    command: &str,
+    folder: &Path,
+    moved: &Moved,
+    ctx: &Context,
+) -> Result<Option<Followed>> {
+    nothing_pending(home)?;
+    state::refuse_while_in_use(folder)?;
+    let looked = Looked::at(folder, ctx)?;
+    let name = format!(
+        "{FOLDER}{}-{:08x}",
+        ctx.clock.stamp(),
+        ctx.clock.random() as u32
+    );
+    let rel = RelPath::new(record.as_path().join(name))?;
+    let root = Root {
+        path: looked.path.clone(),
+        application: true,
+    };
+    let draft = Draft::begin(home, &rel, command, vec![root], Vec::new(), ctx)?;
+    let mut followed = stage(&draft, 0, &looked, moved, ctx)?;
+    if draft.is_empty() {
+        return Ok(None);
+    }
+    followed.record = rel.as_path().to_string_lossy().into_owned();
+    keep_outcome(&draft, &followed)?;
+    draft.commit()?;
+    Ok(Some(followed))
+}
+
+fn keep_outcome(draft: &Draft, followed: &Followed) -> Result<()> {
+    let path = draft.folder().join(OUTCOME);
+    let mut text =
+        serde_json::to_vec_pretty(followed).map_err(|e| Error::io("can not write", &path, e))?;
+    text.push(b'\n');
+    disk::write_new(&path, &text, 0o600)
+}
+
+/// Prepares everything that a state folder has to follow, as the draft's root of that number.
+pub(super) fn stage(
+    draft: &Draft,
+    root: usize,
+    looked: &Looked,
+    moved: &Moved,
+    ctx: &Context,
+) -> Result<Followed> {
+    let total = looked
+        .tree
+        .entries()
+        .filter(|(_, e)| e.meta.kind == FileKind::File);
+    let total = total.fold(Total::default(), |sum, (_, entry)| Total {
+        items: sum.items + 1,
+        bytes: sum.bytes + entry.meta.size,
+    });
+    ctx.progress.stage("Rewriting the state folder", total);
+    let texts = InPlace::new(draft, root, moved.text, ctx)?;
+    let mut tally = texts.run(&looked.tree, &|path| !is_database(path))?;
+    if let Some(failed) = tally.skipped.iter().find(|skipped| skipped.failed) {
+        return Err(Error::failed(format!(
+            "{}, and half a move is worse than none:",
+            failed.reason
+        ))
+        .at(looked.path.join(&*failed.path))
+        .hint("nothing was changed; --no-state leaves the state folder as it is"));
+    }
+    let mut known = looked.noted(moved.folders)?;
+    let database = match looked.database() {
+        Some(_) => {
+            let (rewritten, folders) = texts.database(Path::new(DATABASE), |copy| {
+                let folders = state::database::folders(copy)?;
+                let rewritten = state::database::rewrite(copy, moved.place)?;
+                Ok((!rewritten.is_unchanged(), (rewritten, folders)))
+            })?;
+            known.extend(folders);
+            Some(rewritten)
+        }
+        None => None,
+    };
+    let slugs = slugs::plan(&looked.dir, &looked.tree, &known, moved.place)?;
+    rename(draft, root, looked, &slugs);
+    ctx.progress.finish();
+    let binary = foreign_databases(looked, &mut tally, moved, ctx)?;
+    Ok(Followed {
+        folder: looked.path.clone(),
+        files: total.items,
+        rewritten: tally.rewritten + tally.hard_links,
+        links: tally.links_rewritten,
+        references: references(moved.text.mappings(), &tally),
+        renamed: slugs.moves.len() as u64,
+        database,
+        doubtful: mentioned(tally.doubtful.iter().map(|(path, _, n)| (path, *n))),
+        binary,
+        unclear: slugs
+            .doubtful
+            .into_iter()
+            .map(|(path, why)| Unclear {
+                path: path.into(),
+                why,
+            })
+            .collect(),
+        record: String::new(),
+        undone: false,
+    })
+}
+
+fn mentioned<'p>(found: impl Iterator<Item = (&'p PathBuf, u64)>) -> Vec<Mention> {
+    found
+        .map(|(path, count)| Mention {
+            path: path.clone().into(),
+            count,
+        })
+        .collect()
+}
+
+/// Binary files that mention what has moved, databases among them.
+fn foreign_databases(
+    looked: &Looked,
+    tally: &mut Tally,
+    moved: &Moved,
+    ctx: &Context,
+) -> Result<Vec<Mention>> {
+    let mut binary = mentioned(tally.binary.iter().map(|(path, n)| (path, *n)));
+    for path in std::mem::take(&mut tally.databases) {
+        let Some(entry) = looked.entry(&path) else {
+            continue;
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let below = Looked {
+            path: looked.path.join(folder),
+            dir: looked
+                .dir
+                .open_beneath(folder)
+                .map_err(|e| Error::io("can not open", looked.path.join(folder), e))?,
+            tree: Tree::default(),
+        };
+        let mut buffers = Buffers::new();
+        let name = Path::new(&entry.name);
+        let count = mentions(&below, name, entry, moved.place, &mut buffers, ctx)?;
+        if count > 0 {
+            binary.push(Mention {
+                path: path.into(),
+                count,
+            });
+        }
+    }
+    binary.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(binary)
+}
+
+/// Prepares the new names of project folders.
+fn rename(draft: &Draft, root: usize, looked: &Looked, slugs: &Slugs) {
+    let parent = |path: &Path| path.parent().unwrap_or(Path::new("")).to_path_buf();
+    let is_whole = |path: &Path| path.iter().count() == 2;
+    let (whole, single): (Vec<_>, Vec<_>) =
+        slugs.moves.iter().partition(|moved| is_whole(&moved.from));
+    let left: BTreeSet<&Path> = whole.iter().map(|moved| moved.from.as_path()).collect();
+    let mut there: BTreeSet<PathBuf> = whole.iter().map(|moved| moved.to.clone()).collect();
+    for moved in whole.iter().chain(&single) {
+        if let Some(entry) = looked.entry(&moved.from) {
+            draft.shift(root, &moved.from, &moved.to, entry.meta.ino);
+        }
+    }
+    for moved in &single {
+        let (from, to) = (parent(&moved.from), parent(&moved.to));
+        let stands = looked.entry(&to).is_some() && !left.contains(to.as_path());
+        if !stands
+            && there.insert(to.clone())
+            && let Some(like) = looked.entry(&from)
+        {
+            draft.make(root, &to, &like.meta);
+        }
+    }
+    let emptied: BTreeSet<PathBuf> = single.iter().map(|moved| parent(&moved.from)).collect();
+    for folder in emptied {
+        let Some(at) = looked.tree.folders.iter().find(|f| f.rel == folder) else {
+            continue;
+        };
+        let all = at.entries.iter().all(|entry| {
+            let path = folder.join(&entry.name);
+            single.iter().any(|moved| moved.from == path)
+        });
+        if all {
+            draft.drop_empty(root, &folder, &at.meta);
+        }
+    }
+}
+
+/// What was done in state folders by a migration or a relink, the oldest first. `record` is its folder, a path
+/// below the home.
+///
+/// # Errors
+/// A record that can not be read.
+pub(super) fn followed_by(home: &Home, record: &RelPath) -> Result<Vec<Followed>> {
+    let mut all = Vec::new();
+    for rel in swaps_of(home, record)? {
+        let Some(swap) = Swap::read(home, &rel)?.filter(|swap| swap.is_done) else {
+            continue;
+        };
+        let path = home.root().join(rel.as_path()).join(OUTCOME);
+        if let Some(content) = disk::read(&path)? {
+            let mut followed: Followed = serde_json::from_slice(&content)
+                .map_err(|e| Error::io("can not understand the record", &path, e))?;
+            followed.undone = swap.is_undone;
+            all.push(followed);
+        }
+    }
+    Ok(all)
+}
+
+/// The swaps in state folders that are recorded below `record`.
+pub(super) fn swaps_of(home: &Home, record: &RelPath) -> Result<Vec<RelPath>> {
+    disk::read_dir_names(&home.root().join(record.as_path()))?
+        .into_iter()
+        .filter(|(name, _)| name.as_encoded_bytes().starts_with(FOLDER.as_bytes()))
+        .map(|(name, _)| RelPath::new(record.as_path().join(name)))
+        .collect()
+}
+
+/// What would be taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UndoPlan {
+    /// Folder by folder.
+    pub would: Vec<WouldUndo>,
+}
+
+/// A folder that would be given back as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WouldUndo {
+    /// The folder.
+    pub folder: String,
+    /// What was changed in it since: it stands in the way, and would go to the trash with `--force`.
+    pub changed: Vec<Changed>,
+}
+
+/// What taking back would do.
+pub(super) fn undo_plan(home: &Home, swaps: Vec<RelPath>, ctx: &Context) -> Result<UndoPlan> {
+    let mut would = Vec::new();
+    for rel in swaps {
+        if let Some(swap) = Swap::read(home, &rel)?.filter(|s| s.is_done && !s.is_undone) {
+            let folders = swap.roots().iter().map(|root| human::path(&root.path));
+            would.push(WouldUndo {
+                folder: folders.collect::<Vec<_>>().join(", "),
+                changed: swap::changed_since(&swap, ctx)?,
+            });
+        }
+    }
+    Ok(UndoPlan { would })
+}
+
+/// What was taken back in one folder.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Undone {
+    /// The folders that are as they were.
+    pub folders: Vec<String>,
+    /// What was done in them.
+    #[serde(flatten)]
+    pub taken: Taken,
+}
+
+/// Takes back every swap of a record that was done and not taken back yet, the newest first.
+///
+/// # Errors
+/// Whoever uses a state folder; what was changed since, without `force`; when there is nothing to take back.
+pub(super) fn take_back(
+    home: &LockedHome,
+    swaps: Vec<RelPath>,
+    command: &str,
+    force: bool,
+    ctx: &Context,
+) -> Result<Vec<Undone>> {
+    nothing_pending(home)?;
+    let mut wanted = Vec::new();
+    for rel in swaps {
+        if let Some(swap) = Swap::read(home, &rel)?
+            && swap.is_done
+            && !swap.is_undone
+        {
+            wanted.push((rel, swap));
+        }
+    }
+    for (_, swap) in &wanted {
+        for root in swap.roots().iter().filter(|root| root.application) {
+            state::refuse_while_in_use(&root.path)?;
+        }
+    }
+    if !force {
+        // All are looked at before the first is taken back.
+        for (_, swap) in &wanted {
+            swap::refuse_if_changed(swap, ctx)?;
+        }
+    }
+    let mut undone = Vec::new();
+    for (rel, swap) in wanted.into_iter().rev() {
+        let taken = swap::undo(home, &rel, command, force, ctx)?;
+        let folders = swap.roots().iter().map(|root| human::path(&root.path));
+        undone.push(Undone {
+            folders: folders.collect(),
+            taken,
+        });
+    }
+    Ok(undone)
+}
