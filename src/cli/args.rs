@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
-use super::{check, complete, index, init, label, ls, man, migrate, new, path};
+use super::{check, complete, index, init, label, ls, man, migrate, mv, new, path, relink};
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
 #[derive(Debug, Parser)]
@@ -75,6 +75,8 @@ pub(super) enum Verb {
     Index(index::IndexArgs),
     Check(check::CheckArgs),
     Migrate(migrate::MigrateArgs),
+    Relink(relink::RelinkArgs),
+    Mv(mv::MvArgs),
     Completions(complete::CompletionsArgs),
     Man(man::ManArgs),
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::output::{STRONG, styled};
 use crate::base::human;
 use crate::home::swap::Changed;
-use crate::migrate::{Followed, Mention, Survey, Undone};
+use crate::migrate::{Followed, Mention, Survey, UndoPlan, Undone};
 use crate::state::database::Kept;
 
 /// So many names are printed of a list that may be long; JSON and the record have them all.
@@ -158,7 +158,7 @@ pub(super) fn write_undone(out: &mut String, undone: &[Undone]) {
     }
 }
 
-pub(super) fn write_changed(out: &mut String, changed: &[Changed], what: &str) {
+fn write_changed(out: &mut String, changed: &[Changed], what: &str) {
     if changed.is_empty() {
         return;
     }
@@ -167,4 +167,13 @@ pub(super) fn write_changed(out: &mut String, changed: &[Changed], what: &str) {
     for changed in changed {
         let _ = writeln!(out, "    {} {}", human::path(&changed.path), changed.what);
     }
+}
+
+/// What would be taken back.
+pub(super) fn write_undo_plan(out: &mut String, plan: &UndoPlan) {
+    for would in &plan.would {
+        let _ = writeln!(out, "would be given back as it was: {}", would.folder);
+        write_changed(out, &would.changed, "changed since, and in the way");
+    }
+    let _ = writeln!(out, "\nNothing was changed.");
 }

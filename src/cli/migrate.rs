@@ -12,9 +12,8 @@ use super::place;
 use crate::base::{Context, Error, Exit, Kind, Result, human};
 use crate::migrate::{self, Outcome, Plan, References, Request, Settings, Skipped, Survey};
 use crate::paths::Mapping;
-use crate::state;
 
-mod report;
+pub(super) mod report;
 mod undo;
 
 use report::{write_outcome, write_plan, write_verified};
@@ -45,12 +44,8 @@ pub(super) struct MigrateArgs {
     /// Also rewrite references to OLD, another path of the home
     #[arg(long, value_name = "OLD=NEW")]
     map: Vec<String>,
-    /// The agent application's own folder, which follows the move [default: ~/.workbuddy and ~/.workbuddy-ai, when they mention SRC]
-    #[arg(long, value_name = "DIR", conflicts_with = "no_state", value_hint = ValueHint::DirPath)]
-    state: Option<PathBuf>,
-    /// Leave the agent application's own folder as it is, and do not look for running agents
-    #[arg(long)]
-    no_state: bool,
+    #[command(flatten)]
+    state: place::StateArgs,
     /// Change only JSON fields that identify a place (cwd, path, …), and leave prose alone
     #[arg(long)]
     fields_only: bool,
@@ -137,17 +132,7 @@ fn request(args: &MigrateArgs, global: &Global) -> Result<Request> {
         ));
     }
     let user_home = place::user_home();
-    let state = match (&args.state, args.no_state) {
-        (_, true) => Vec::new(),
-        (Some(folder), _) if !crate::disk::exists(folder) => {
-            return Err(Error::failed("there is no state folder:").at(folder));
-        }
-        (Some(folder), _) => vec![folder.clone()],
-        (None, false) => user_home
-            .as_deref()
-            .map(state::folders_in)
-            .unwrap_or_default(),
-    };
+    let state = args.state.usual_folders()?;
     let maps = args
         .map
         .iter()
@@ -161,7 +146,7 @@ fn request(args: &MigrateArgs, global: &Global) -> Result<Request> {
         exclude: args.exclude.clone(),
         force: args.force,
         state,
-        state_named: args.state.is_some(),
+        state_named: args.state.is_named(),
         user_home,
     })
 }

@@ -20,11 +20,13 @@ mod label;
 mod ls;
 mod man;
 mod migrate;
+mod mv;
 mod new;
 mod output;
 mod path;
 mod place;
 mod progress;
+mod relink;
 mod signals;
 
 use clap::{CommandFactory, Parser};
@@ -74,6 +76,8 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Label(args) => label::run(args, global, console, ctx),
         Verb::Index(args) => index::run(args, global, console, ctx),
         Verb::Check(args) => check::run(args, global, console, ctx),
+        Verb::Mv(args) => mv::run(args, global, console, ctx),
+        Verb::Relink(args) => relink::run(args, global, console, ctx),
         Verb::Migrate(args) => migrate::run(args, global, console, ctx),
         Verb::Completions(args) => complete::run(args, console),
         Verb::Man(args) => man::run(args, global, console),

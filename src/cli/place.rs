@@ -40,6 +40,60 @@ pub(super) fn open(global: &Global) -> Result<Home> {
     Home::open(found.root.0, found.trust)
 }
 
+/// Where the agent application keeps its own folder.
+#[derive(Debug, clap::Args)]
+pub(super) struct StateArgs {
+    /// The agent application's own folder, which follows [default: ~/.workbuddy and ~/.workbuddy-ai, where they mention it]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_state", value_hint = clap::ValueHint::DirPath)]
+    state: Option<PathBuf>,
+    /// Leave the agent application's own folder as it is, and do not look for running agents
+    #[arg(long)]
+    no_state: bool,
+}
+
+impl StateArgs {
+    /// Whether a folder was named.
+    pub fn is_named(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// The folder that was named, or those that the settings of the home or the user's own folder hold.
+    pub fn folders(&self, home: &Home) -> Result<Vec<PathBuf>> {
+        match self.no_state || self.is_named() {
+            true => self.usual_folders(),
+            false => state_folders(home),
+        }
+    }
+
+    /// Like [`StateArgs::folders`], without a home whose settings could say more.
+    pub fn usual_folders(&self) -> Result<Vec<PathBuf>> {
+        match &self.state {
+            _ if self.no_state => Ok(Vec::new()),
+            Some(folder) if !crate::disk::is_folder(&crate::disk::real_path(folder)?) => {
+                Err(Error::failed("there is no state folder:").at(folder))
+            }
+            Some(folder) => Ok(vec![folder.clone()]),
+            None => Ok(user_home()
+                .as_deref()
+                .map(crate::state::folders_in)
+                .unwrap_or_default()),
+        }
+    }
+}
+
+/// The agent application's own folders: the one that the settings name, else those where it usually keeps them.
+pub(super) fn state_folders(home: &Home) -> Result<Vec<PathBuf>> {
+    let named = home::Config::load(home)?.state.dir;
+    match named {
+        Some(folder) if crate::disk::exists(&folder) => Ok(vec![folder]),
+        Some(folder) => Err(Error::failed("[state] dir of the settings is not there:").at(folder)),
+        None => Ok(user_home()
+            .as_deref()
+            .map(crate::state::folders_in)
+            .unwrap_or_default()),
+    }
+}
+
 /// Takes the lock of a home, and tells what a command that was killed had left.
 pub(super) fn lock(
     home: &Home,

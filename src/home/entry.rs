@@ -171,6 +171,15 @@ impl Entry {
         self.fields.get("archive")?.as_object()
     }
 
+    /// The archive has the name that belongs to `id`.
+    pub fn follow_archive(&mut self, id: &SessionId) {
+        if let Some(Value::Object(archive)) = self.fields.get_mut("archive")
+            && let Some(file) = archive.get_mut("file")
+        {
+            *file = Value::String(format!("archive/{id}.tar.zst"));
+        }
+    }
+
     /// A field that is a text and not empty.
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.fields.get(key)? {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::swap::{self, Settlement};
-use super::{Entry, Index, IndexFile, LockedHome, RelPath, trash, views};
+use super::{Entry, Index, IndexFile, LockedHome, RelPath, SessionId, trash, views};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind};
 
@@ -42,6 +42,13 @@ pub enum Step {
     Undone {
         /// Its record.
         record: String,
+    },
+    /// The entry of a session has its new name, with all its labels.
+    Renamed {
+        /// The id that it had.
+        from: String,
+        /// The id that it has.
+        to: String,
     },
     /// Something goes to the trash.
     Trash {
@@ -145,10 +152,12 @@ impl Pending {
     }
 
     fn needs_index(&self) -> bool {
-        self.record
-            .steps
-            .iter()
-            .any(|s| matches!(s, Step::Entry { .. } | Step::Views { .. }))
+        self.record.steps.iter().any(|s| {
+            matches!(
+                s,
+                Step::Entry { .. } | Step::Renamed { .. } | Step::Views { .. }
+            )
+        })
     }
 
     /// The records of swaps.
@@ -178,7 +187,7 @@ impl Step {
             Step::Rename { from, to } => vec![from, to],
             Step::Swap { record } | Step::Undone { record } => vec![record],
             Step::Trash { path, .. } => vec![path],
-            Step::Entry { .. } | Step::Views { .. } => vec![],
+            Step::Entry { .. } | Step::Renamed { .. } | Step::Views { .. } => vec![],
         };
         match paths.into_iter().all(|path| RelPath::new(path).is_ok()) {
             true => Ok(()),
@@ -207,6 +216,11 @@ impl Step {
             Step::Undone { record } => {
                 swap::mark_undone(home, &RelPath::new(record)?, context)?;
                 Ok(None)
+            }
+            Step::Renamed { from, to } => {
+                let did = rename_entry(home, from, to)?;
+                failpoint::hit("journal.entry_renamed");
+                Ok(did.then(|| format!("indexed {}", human::escape(to))))
             }
             Step::Trash { path, why } => {
                 let rel = RelPath::new(path)?;
@@ -243,6 +257,22 @@ fn insert(home: &LockedHome, fields: &Map<String, Value>) -> Result<bool> {
             index.insert(entry.clone());
         }
         Ok(absent)
+    })
+}
+
+/// Nothing is done twice: an entry that has the new name stays as it is.
+fn rename_entry(home: &LockedHome, from: &str, to: &str) -> Result<bool> {
+    let to = SessionId::adopt(to)?;
+    IndexFile::update(home, |index| {
+        if index.find(to.as_str()).is_some() {
+            return Ok(false);
+        }
+        let Some(entry) = index.entries_mut().find(|entry| entry.id() == from) else {
+            return Ok(false);
+        };
+        entry.set_id(&to);
+        entry.follow_archive(&to);
+        Ok(true)
     })
 }
 

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::{Home, RelPath};
 use crate::base::wire::{self, WirePath};
 use crate::base::{Context, Error, Result};
-use crate::disk::{self, Lines, Meta, Stamp};
+use crate::disk::{self, Dir, Lines, Meta, Stamp};
 
 mod carry;
 mod draft;
@@ -232,6 +232,11 @@ impl Swap {
         &self.head.roots
     }
 
+    /// Whether that command made it.
+    pub fn by(&self, command: &str) -> bool {
+        self.head.command == command
+    }
+
     /// When it was begun.
     pub fn begun(&self) -> jiff::Timestamp {
         self.head.begun
@@ -241,11 +246,15 @@ impl Swap {
 /// Notes that a swap was taken back.
 pub(super) fn mark_undone(home: &Home, rel: &RelPath, ctx: &Context) -> Result<()> {
     let path = home.root().join(rel.as_path()).join(UNDONE);
-    if disk::exists(&path) {
-        return Ok(());
+    if !disk::exists(&path) {
+        let text = format!("{{\"at\": \"{}\"}}\n", ctx.clock.now());
+        disk::write_new(&path, text.as_bytes(), 0o600)?;
     }
-    let text = format!("{{\"at\": \"{}\"}}\n", ctx.clock.now());
-    disk::write_new(&path, text.as_bytes(), 0o600)
+    // It is in its place again, perhaps as the very same file: kept here too, it would change with that.
+    let folder = home.root().join(rel.as_path());
+    Dir::open(&folder)
+        .and_then(|dir| disk::remove_tree(&dir, std::ffi::OsStr::new(FORMER)))
+        .map_err(|e| Error::io("can not remove", folder.join(FORMER), e))
 }
 
 fn read_head(folder: &Path) -> Result<Option<Head>> {

@@ -21,6 +21,8 @@ mod plan;
 mod preflight;
 mod preview;
 mod record;
+pub mod relink;
+pub mod rename;
 mod rewriting;
 mod scan;
 mod settle;
@@ -36,7 +38,7 @@ pub use outcome::{Classes, Database, Mapped, Outcome, References, SessionCounts,
 pub use plan::{Plan, Request, Settings, Skipped, Totals, plan};
 pub use preview::preview;
 pub use record::{Class, Done, Record};
-pub use stale::add_stale_paths;
+pub use stale::{add_stale_paths, moved_from};
 pub use state::{Followed, Mention, Survey, Unclear, UndoPlan, Undone, WouldUndo};
 pub use verify::{Difference, DifferenceKind, Verified, newest, verify};
 

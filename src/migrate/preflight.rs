@@ -7,6 +7,7 @@ use super::record::{Done, Record};
 use crate::base::{Error, Kind, Result, human};
 use crate::disk::{self, FileKind, Space, Tree};
 use crate::home::{self, Home, Trust};
+use crate::paths::Mapping;
 use crate::state::{self, Liveness};
 
 /// Neither folder may lie in the other: the copy would copy itself, or write into the source.
@@ -260,6 +261,61 @@ pub(super) fn quiet(settings: &Settings, request: &Request) -> Result<()> {
                 .hint(
                     "end its session and run the same command again; --force copies all the same",
                 ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Nobody may work in a home whose files are about to be written anew.
+pub(super) fn home_is_quiet(
+    home: &Home,
+    mappings: &[Mapping],
+    request: &super::relink::Request,
+) -> Result<()> {
+    if request.force {
+        return Ok(());
+    }
+    let root = disk::real_path(home.root())?;
+    let hint = "end it and run the same command again; --force goes on all the same";
+    let concerned = |path: &Path| {
+        let Ok(rel) = path.strip_prefix(&root) else {
+            return false;
+        };
+        let mut parts = rel.iter();
+        match (parts.next(), parts.next()) {
+            (Some(first), _) if first == OWN => false,
+            (Some(first), Some(session)) if first == "sessions" && !request.sessions.is_empty() => {
+                request.sessions.iter().any(|id| session == id.as_str())
+            }
+            _ => true,
+        }
+    };
+    let open = disk::open_below(&root);
+    let writing = |file: &&disk::OpenFile| file.writing && concerned(&file.path);
+    if let Some(file) = open.seen.iter().find(writing) {
+        return Err(Error::failed(format!(
+            "{} (process {}) has a file of the home open for writing:",
+            human::escape(&file.program),
+            file.pid
+        ))
+        .at(&file.path)
+        .hint(hint));
+    }
+    for folder in &request.state {
+        for agent in state::agents(folder)? {
+            let Some(cwd) = agent.cwd.as_deref() else {
+                continue;
+            };
+            let moved = |m: &Mapping| cwd.starts_with(&m.old) || cwd.starts_with(&m.new);
+            let at_work = agent.liveness == Liveness::Running && !agent.is_prewarm();
+            if at_work && (concerned(cwd) || mappings.iter().any(moved)) {
+                return Err(Error::failed(format!(
+                    "an agent (process {}) is at work in",
+                    agent.pid
+                ))
+                .at(cwd)
+                .hint(hint));
             }
         }
     }

@@ -1,10 +1,11 @@
-//! References to a place that the home was moved from, in what has been written since.
+//! References to a place that the home, or a folder that it speaks of, was moved from.
 
 use std::path::Path;
 
 use rayon::prelude::*;
 
 use super::record::Record;
+use super::relink;
 use super::scan::references_in;
 use crate::base::{Context, Result};
 use crate::check::{self, Finding, Options, Outcome};
@@ -46,22 +47,44 @@ pub fn add_stale_paths(
     Ok(())
 }
 
-fn rewriter_of(home: &Home) -> Result<Option<Rewriter>> {
-    let Some(record) = Record::newest(&home.own())? else {
-        return Ok(None);
-    };
-    let settings = record.settings();
+/// Every place that references were moved away from: by the newest migration, and by each relink since.
+///
+/// # Errors
+/// A record that can not be understood.
+pub fn moved_from(home: &Home) -> Result<Vec<Mapping>> {
+    let mut all: Vec<Mapping> = Vec::new();
+    if let Some(record) = Record::newest(&home.own())? {
+        all.extend(record.settings().mappings.iter().cloned());
+    }
+    all.extend(relink::moved_from(home)?);
+    let mut stale: Vec<Mapping> = Vec::new();
+    for mapping in all {
+        // Something moved back to where it once was: that place is none that is left behind.
+        stale.retain(|earlier| earlier.old != mapping.new && earlier.old != mapping.old);
+        // What led to a place that is itself left behind leads to the next one.
+        for earlier in &mut stale {
+            if let Ok(rest) = Path::new(&earlier.new).strip_prefix(&mapping.old) {
+                let new = Path::new(&mapping.new).join(rest);
+                earlier.new = new.to_string_lossy().trim_end_matches('/').to_owned();
+            }
+        }
+        stale.push(mapping);
+    }
     // A place that holds the home is no stale one.
-    let holds_home = |mapping: &Mapping| home.root().starts_with(&mapping.old);
-    let mappings: Vec<Mapping> = settings
-        .mappings
-        .iter()
-        .filter(|m| !holds_home(m))
-        .cloned()
-        .collect();
+    stale.retain(|m| m.old != m.new && !home.root().starts_with(&m.old));
+    Ok(stale)
+}
+
+fn rewriter_of(home: &Home) -> Result<Option<Rewriter>> {
+    let mappings = moved_from(home)?;
+    if mappings.is_empty() {
+        return Ok(None);
+    }
+    let record = Record::newest(&home.own())?;
+    let settings = record.as_ref().map(Record::settings);
     let options = paths::Options {
-        fields_only: settings.fields_only,
-        user_home: settings.user_home.clone(),
+        fields_only: settings.is_some_and(|s| s.fields_only),
+        user_home: settings.and_then(|s| s.user_home.clone()),
         known_ids: Vec::new(),
     };
     // What was accepted once compiles again; a record that was edited into nonsense names nothing.

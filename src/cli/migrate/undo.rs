@@ -22,15 +22,7 @@ pub(super) fn run(force: bool, global: &Global, console: &Console, ctx: &Context
     if global.dry_run {
         let undone = migrate::undo_plan(&home, ctx)?;
         console.result("migrate-undo-plan/1", &undone, |out| {
-            for would in &undone.would {
-                let _ = writeln!(
-                    out,
-                    "would be given back as it was: {}",
-                    human::escape(&would.folder)
-                );
-                followed::write_changed(out, &would.changed, "changed since");
-            }
-            let _ = writeln!(out, "\nNothing was changed.");
+            followed::write_undo_plan(out, &undone);
         })?;
         return Ok(Exit::Done);
     }

@@ -1,0 +1,465 @@
+//! References inside a home made to follow a folder that was moved or renamed: the whole home and the agent's own
+//! folder in one swap, wholly or not at all, and to be taken back.
+//!
+//! A session that gets another name ([`rename`](super::rename)) is the same work with one more step.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::in_place::{COMPANIONS, InPlace};
+use super::outcome::Database;
+use super::plan::Skipped;
+use super::preview::references;
+use super::scan::references_in;
+use super::state::{self, Compiled, Followed, Looked, Mention, Survey, UndoPlan, Undone};
+use super::tally::Tally;
+use super::{References, preflight};
+use crate::base::{Context, Error, Exit, Result, Total, human};
+use crate::disk::{self, Buffers, Dir, Entry, FileKind, Tree};
+use crate::home::swap::{Draft, Root};
+use crate::home::{Home, LockedHome, RelPath, SessionId};
+use crate::paths::Mapping;
+use rayon::prelude::*;
+
+/// Where the records are, below the home.
+const RECORDS: &str = ".wbhome/relinks";
+const SWAP: &str = "swap";
+const OUTCOME: &str = "outcome.json";
+
+/// What a person asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The folder as it was called.
+    pub old: PathBuf,
+    /// As it is called now.
+    pub new: PathBuf,
+    /// Only in these sessions; empty: everywhere.
+    pub sessions: Vec<SessionId>,
+    /// The agent application's own folders.
+    pub state: Vec<PathBuf>,
+    /// Change only JSON fields that identify a place.
+    pub fields_only: bool,
+    /// Go on although NEW is not there, or somebody works in the home.
+    pub force: bool,
+    /// The user's home, for references that begin with `~`.
+    pub user_home: Option<PathBuf>,
+}
+
+/// What would be changed.
+#[derive(Serialize)]
+pub struct Plan {
+    /// The folder, as it was called and as it is called now; its other spellings after it.
+    pub mappings: Vec<Mapping>,
+    /// Only these sessions; empty: everywhere.
+    pub sessions: Vec<String>,
+    /// Files that would be looked at.
+    pub files: u64,
+    /// Files that would be written anew.
+    pub rewritten: u64,
+    /// Links that would be pointed to the new place.
+    pub links: u64,
+    /// References that would be changed in both; those in databases are found when they are changed.
+    pub references: References,
+    /// What the agent's own folders would follow.
+    pub state: Vec<Survey>,
+    #[serde(skip)]
+    pub(super) compiled: Compiled,
+    /// Further steps: a session gets another name.
+    #[serde(skip)]
+    pub(super) rename: Option<super::rename::Renaming>,
+}
+
+/// What was changed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The folder, as it was called and as it is called now.
+    pub mappings: Vec<Mapping>,
+    /// Only in these sessions; empty: everywhere.
+    pub sessions: Vec<String>,
+    /// When.
+    pub finished: jiff::Timestamp,
+    /// Files that were looked at.
+    pub files: u64,
+    /// Of them, files that were written anew.
+    pub rewritten: u64,
+    /// Links that were pointed to the new place.
+    pub links: u64,
+    /// References that were changed.
+    pub references: References,
+    /// SQLite databases in the home.
+    pub databases: Vec<Database>,
+    /// What could not be looked at.
+    pub skipped: Vec<Skipped>,
+    /// Files with what may be a reference or prose: left as they are.
+    pub doubtful: Vec<Mention>,
+    /// Binary files that mention it: left as they are.
+    pub binary: Vec<Mention>,
+    /// The agent's own folders, which have followed.
+    pub state: Vec<Followed>,
+    /// Where the former state is kept: a path below the home; none when nothing was changed.
+    pub record: Option<String>,
+    /// Files that somebody changed in the last moment: they are kept in `overtaken` of the record.
+    pub overtaken: Vec<crate::base::wire::WirePath>,
+}
+
+impl Outcome {
+    /// 3 when something could not be read.
+    pub fn exit(&self) -> Exit {
+        let failed = self.skipped.iter().any(|s| s.failed)
+            || self.databases.iter().any(|database| database.failed);
+        match failed {
+            true => Exit::Partial,
+            false => Exit::Done,
+        }
+    }
+}
+
+/// Thinks a relink through. Nothing is written.
+///
+/// # Errors
+/// Whatever stands in the way, with the way out.
+pub fn plan(home: &Home, request: &Request, ctx: &Context) -> Result<Plan> {
+    let mappings = mappings(request)?;
+    if !request.force && !disk::exists(&request.new) {
+        return Err(Error::failed("there is nothing at the new place:")
+            .at(&request.new)
+            .hint("move the folder there first; --force changes the references all the same"));
+    }
+    survey(home, mappings, request, ctx)
+}
+
+/// OLD in the spellings that it has: as given, and without links where it still exists.
+fn mappings(request: &Request) -> Result<Vec<Mapping>> {
+    let text = |path: &Path| match path.to_str() {
+        Some(text) => Ok(text.trim_end_matches('/').to_owned()),
+        None => Err(
+            Error::failed("references to a path that is not UTF-8 can not be written:").at(path),
+        ),
+    };
+    let absolute =
+        |path: &Path| std::path::absolute(path).map_err(|e| Error::io("can not resolve", path, e));
+    let (old, new) = (absolute(&request.old)?, absolute(&request.new)?);
+    let (old_text, new_text) = (text(&old)?, text(&new)?);
+    if old_text == new_text {
+        return Err(Error::usage("OLD and NEW are the same folder"));
+    }
+    let mut mappings = vec![Mapping {
+        old: old_text.clone(),
+        new: new_text.clone(),
+    }];
+    if disk::exists(&old) {
+        let real = text(&disk::real_path(&old)?)?;
+        if real != old_text && real != new_text {
+            mappings.push(Mapping {
+                old: real,
+                new: new_text.clone(),
+            });
+        }
+    }
+    if new.starts_with(&old) {
+        // What says NEW already says OLD and something more: it stays, so that a second run changes nothing.
+        mappings.push(Mapping {
+            old: new_text.clone(),
+            new: new_text,
+        });
+    }
+    Ok(mappings)
+}
+
+/// Looks at everything that these mappings would change.
+pub(super) fn survey(
+    home: &Home,
+    mappings: Vec<Mapping>,
+    request: &Request,
+    ctx: &Context,
+) -> Result<Plan> {
+    let user_home = request.user_home.as_deref().and_then(Path::to_str);
+    preflight::home_is_quiet(home, &mappings, request)?;
+    let tree = walk(home, ctx)?;
+    let ids = super::plan::session_names(&tree.1);
+    let compiled = Compiled::new(&mappings, request.fields_only, user_home, &ids)?;
+    let sessions: Vec<String> = request.sessions.iter().map(ToString::to_string).collect();
+    let (files, tally) = count(&tree, &compiled, &sessions, ctx)?;
+    let mut state = Vec::new();
+    for folder in &request.state {
+        let survey = state::survey(folder, &compiled.moved(), ctx)?;
+        if !survey.is_empty() {
+            crate::state::refuse_while_in_use(&survey.folder)?;
+            state::room(&survey)?;
+            state.push(survey);
+        }
+    }
+    Ok(Plan {
+        references: references(&mappings, &tally),
+        mappings,
+        sessions,
+        files,
+        rewritten: tally.rewritten,
+        links: tally.links_rewritten,
+        state,
+        compiled,
+        rename: None,
+    })
+}
+
+/// The home without the program's own folder, and without a repository at its top, which is history.
+fn walk(home: &Home, ctx: &Context) -> Result<(Dir, Tree)> {
+    let root = home.root();
+    let dir = Dir::open(root).map_err(|e| Error::io("can not open the home", root, e))?;
+    let own = |rel: &Path, entry: &Entry| {
+        rel.as_os_str().is_empty() && (entry.name == ".wbhome" || entry.name == ".git")
+    };
+    let tree = disk::walk(&dir, &own, ctx.stop)?;
+    Ok((dir, tree))
+}
+
+/// Whether a relink looks at what lies at `path`. Packs are compressed: what they hold is left as it was.
+fn covers(path: &Path, sessions: &[String]) -> bool {
+    let mut parts = path.iter();
+    match parts.next() {
+        Some(first) if first == "archive" => false,
+        Some(first) if first == "sessions" => {
+            let session = parts.next();
+            sessions.is_empty()
+                || sessions
+                    .iter()
+                    .any(|id| session.is_some_and(|s| s == id.as_str()))
+        }
+        _ => sessions.is_empty(),
+    }
+}
+
+fn count(
+    (dir, tree): &(Dir, Tree),
+    compiled: &Compiled,
+    sessions: &[String],
+    ctx: &Context,
+) -> Result<(u64, Tally)> {
+    let entries: Vec<_> = tree
+        .entries()
+        .filter(|(path, _)| covers(path, sessions))
+        .collect();
+    let files = entries
+        .iter()
+        .filter(|(_, e)| e.meta.kind == FileKind::File);
+    let files = files.count() as u64;
+    ctx.progress.stage(
+        "Counting references",
+        Total {
+            items: files,
+            bytes: 0,
+        },
+    );
+    let tally = entries
+        .par_iter()
+        .map_init(Buffers::new, |buffers, (path, entry)| {
+            ctx.stop.check()?;
+            let mut tally = Tally::default();
+            if entry.meta.kind == FileKind::Symlink {
+                let folder = dir.open_beneath(path.parent().unwrap_or(Path::new("")));
+                if let Ok(target) = folder.and_then(|folder| folder.read_link(&entry.name)) {
+                    let moved = compiled.text.link_target(&target);
+                    tally.add_link(moved.map(|(mapping, _)| mapping));
+                }
+            } else if entry.meta.kind == FileKind::File
+                && let Some(mut done) =
+                    references_in(dir, path, entry, &compiled.text, buffers, ctx)
+            {
+                if !done.references.is_empty() {
+                    done.class = super::Class::Rewritten;
+                }
+                tally.add(path, &done);
+                ctx.progress.advance(1, 0);
+            }
+            Ok(tally)
+        })
+        .try_reduce(Tally::default, |mut one, other| {
+            one.merge(other);
+            Ok(one)
+        })?;
+    ctx.progress.finish();
+    Ok((files, tally))
+}
+
+/// Carries a plan out.
+///
+/// # Errors
+/// What can not be written, with nothing changed; once it has begun to be carried out, the next command
+/// completes it.
+pub fn apply(home: &LockedHome, plan: Plan, ctx: &Context) -> Result<Outcome> {
+    state::nothing_pending(home)?;
+    let command = match plan.rename {
+        Some(_) => "mv",
+        None => "relink",
+    };
+    let record = format!(
+        "{RECORDS}/{}-{:08x}",
+        ctx.clock.stamp(),
+        ctx.clock.random() as u32
+    );
+    let rel = RelPath::new(format!("{record}/{SWAP}"))?;
+    let roots = roots(home, &plan)?;
+    let then = plan.rename.as_ref().map(|r| r.then()).unwrap_or_default();
+    let draft = Draft::begin(home, &rel, command, roots, then, ctx)?;
+    let mut outcome = stage(home, &draft, &plan, ctx)?;
+    if draft.is_empty() {
+        return Ok(outcome);
+    }
+    outcome.record = Some(record.clone());
+    for followed in &mut outcome.state {
+        followed.record = rel.as_path().to_string_lossy().into_owned();
+    }
+    let path = draft.folder().join(OUTCOME);
+    let mut text =
+        serde_json::to_vec_pretty(&outcome).map_err(|e| Error::io("can not write", &path, e))?;
+    text.push(b'\n');
+    disk::write_new(&path, &text, 0o600)?;
+    outcome.overtaken = draft.commit()?.overtaken;
+    Ok(outcome)
+}
+
+fn roots(home: &Home, plan: &Plan) -> Result<Vec<Root>> {
+    let mut roots = vec![Root {
+        path: disk::real_path(home.root())?,
+        application: false,
+    }];
+    roots.extend(plan.state.iter().map(|survey| Root {
+        path: survey.folder.clone(),
+        application: true,
+    }));
+    Ok(roots)
+}
+
+fn stage(home: &LockedHome, draft: &Draft, plan: &Plan, ctx: &Context) -> Result<Outcome> {
+    let (_, tree) = walk(home, ctx)?;
+    let moved = plan.compiled.moved();
+    ctx.progress.stage(
+        "Rewriting references",
+        Total {
+            items: plan.files,
+            bytes: 0,
+        },
+    );
+    let texts = InPlace::new(draft, 0, moved.text, ctx)?;
+    let mut tally = texts.run(&tree, &|path| covers(path, &plan.sessions))?;
+    let mut databases = Vec::new();
+    for path in std::mem::take(&mut tally.databases) {
+        ctx.stop.check()?;
+        databases.push(texts.whole_database(&path, &mut tally)?);
+        let companions = companions_of(&path);
+        tally.binary.retain(|(path, _)| !companions.contains(path));
+    }
+    ctx.progress.finish();
+    let mut followed = Vec::new();
+    for (survey, root) in plan.state.iter().zip(1..) {
+        let looked = Looked::at(&survey.folder, ctx)?;
+        followed.push(state::stage(draft, root, &looked, &moved, ctx)?);
+    }
+    if let Some(rename) = &plan.rename {
+        rename.stage(draft)?;
+    }
+    let mentioned = |found: Vec<(PathBuf, u64)>| -> Vec<Mention> {
+        found
+            .into_iter()
+            .map(|(path, count)| Mention {
+                path: path.into(),
+                count,
+            })
+            .collect()
+    };
+    Ok(Outcome {
+        mappings: plan.mappings.clone(),
+        sessions: plan.sessions.clone(),
+        finished: ctx.clock.now(),
+        files: plan.files,
+        rewritten: tally.rewritten + tally.hard_links,
+        links: tally.links_rewritten,
+        references: references(&plan.mappings, &tally),
+        databases,
+        skipped: tally.skipped,
+        doubtful: mentioned(tally.doubtful.into_iter().map(|(p, _, n)| (p, n)).collect()),
+        binary: mentioned(tally.binary),
+        state: followed,
+        record: None,
+        overtaken: Vec::new(),
+    })
+}
+
+fn companions_of(path: &Path) -> Vec<PathBuf> {
+    COMPANIONS
+        .iter()
+        .map(|suffix| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(suffix);
+            PathBuf::from(name)
+        })
+        .collect()
+}
+
+/// The newest relink that was carried out and not taken back.
+fn newest(home: &Home) -> Result<RelPath> {
+    for (name, _) in disk::read_dir_names(&home.root().join(RECORDS))?
+        .into_iter()
+        .rev()
+    {
+        let rel = RelPath::new(Path::new(RECORDS).join(name).join(SWAP))?;
+        let swap = crate::home::swap::Swap::read(home, &rel)?;
+        if swap.is_some_and(|swap| swap.is_done && !swap.is_undone && !swap.by("mv")) {
+            return Ok(rel);
+        }
+    }
+    Err(Error::failed("there is no relink to take back")
+        .hint("a session that was renamed is renamed back: wbhome mv NEW OLD"))
+}
+
+/// What [`undo`] would do.
+///
+/// # Errors
+/// A record that can not be read; no relink.
+pub fn undo_plan(home: &Home, ctx: &Context) -> Result<UndoPlan> {
+    state::undo_plan(home, vec![newest(home)?], ctx)
+}
+
+/// Takes the newest relink back.
+///
+/// # Errors
+/// No relink; whoever works in the home or uses the application's folder; what was changed since, without
+/// `force`.
+pub fn undo(home: &LockedHome, force: bool, ctx: &Context) -> Result<Vec<Undone>> {
+    let rel = newest(home)?;
+    state::take_back(home, vec![rel], "relink undo", force, ctx)
+}
+
+/// The folders that relinks have moved references away from, oldest first.
+///
+/// # Errors
+/// A record that can not be understood.
+pub(super) fn moved_from(home: &Home) -> Result<Vec<Mapping>> {
+    let mut all = Vec::new();
+    for (name, _) in disk::read_dir_names(&home.root().join(RECORDS))? {
+        let rel = RelPath::new(Path::new(RECORDS).join(name).join(SWAP))?;
+        let swap = crate::home::swap::Swap::read(home, &rel)?;
+        if swap.is_none_or(|swap| !swap.is_done || swap.is_undone) {
+            continue;
+        }
+        let path = home.root().join(rel.as_path()).join(OUTCOME);
+        if let Some(content) = disk::read(&path)? {
+            let outcome: Outcome = serde_json::from_slice(&content)
+                .map_err(|e| Error::io("can not understand the record", &path, e))?;
+            if outcome.sessions.is_empty() {
+                all.extend(outcome.mappings);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// How a relink is told in a sentence: `/old → /new`.
+pub fn told(mapping: &Mapping) -> String {
+    format!(
+        "{} → {}",
+        human::escape(&mapping.old),
+        human::escape(&mapping.new)
+    )
+}
