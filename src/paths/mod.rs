@@ -42,7 +42,7 @@ mod tests;
 pub use classify::{Content, HEAD, TextKind, classify};
 pub use found::{Doubtful, Found, Reference, Spelling};
 pub use mapping::{Mapping, MappingError};
-pub use slug::slug;
+pub use slug::{slug, slug_pairs};
 pub use stream::{BinaryScan, Stream};
 
 use compiled::Compiled;

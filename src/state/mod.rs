@@ -8,6 +8,7 @@
 mod busy;
 pub mod database;
 mod registry;
+pub mod slugs;
 
 pub use busy::{DATABASE, Use, User, in_use, refuse_while_in_use};
 pub use registry::{Agent, Liveness, agents};
