@@ -3,19 +3,31 @@
 //! Compiled to nothing without the feature `failpoints`.
 
 #[cfg(feature = "failpoints")]
-static ARMED: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+static ARMED: std::sync::OnceLock<(String, u64)> = std::sync::OnceLock::new();
 
-/// Arms the failpoint of that name; the command line takes it from the environment.
+/// How often the armed one was passed.
+#[cfg(feature = "failpoints")]
+static PASSED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+/// Arms the failpoint of that name, or of `name:n` for the n-th time that it is passed; the command line takes it
+/// from the environment.
 #[cfg(feature = "failpoints")]
 pub fn arm(name: String) {
-    let _ = ARMED.set(name);
+    let (name, nth) = match name.split_once(':') {
+        Some((name, nth)) => (name.to_owned(), nth.parse().unwrap_or(1)),
+        None => (name, 1),
+    };
+    let _ = ARMED.set((name, nth));
 }
 
 /// Dies here as under `kill -9` when the failpoint of that name is armed.
 #[inline]
 pub fn hit(name: &str) {
     #[cfg(feature = "failpoints")]
-    if ARMED.get().is_some_and(|armed| armed == name) {
+    if let Some((armed, nth)) = ARMED.get()
+        && armed == name
+        && PASSED.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1 == *nth
+    {
         std::process::abort();
     }
     #[cfg(not(feature = "failpoints"))]

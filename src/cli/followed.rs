@@ -34,7 +34,7 @@ pub(super) fn write_surveys(out: &mut String, surveys: &[Survey]) {
 }
 
 /// What state folders have followed.
-pub(super) fn write_followed(out: &mut String, state: &[Followed], all: bool) {
+pub(super) fn write_followed(out: &mut String, state: &[Followed], undo: &str, all: bool) {
     for followed in state {
         let title = match followed.undone {
             true => "The agent's own folder had followed, and was given back as it was",
@@ -46,14 +46,19 @@ pub(super) fn write_followed(out: &mut String, state: &[Followed], all: bool) {
             styled(STRONG, title),
             human::path(&followed.folder)
         );
-        let _ = writeln!(
-            out,
-            "  {} in {} and {}; {} renamed",
-            human::plural(followed.references.changed, "reference", "references"),
-            human::plural(followed.rewritten, "file", "files"),
-            human::plural(followed.links, "link", "links"),
-            human::plural(followed.renamed, "project folder", "project folders"),
-        );
+        let mut parts = vec![
+            human::plural(followed.references.changed, "reference", "references")
+                + " in "
+                + &human::plural(followed.rewritten, "file", "files"),
+        ];
+        if followed.links > 0 {
+            parts.push(human::plural(followed.links, "link", "links"));
+        }
+        if followed.renamed > 0 {
+            let renamed = human::plural(followed.renamed, "project folder", "project folders");
+            parts.push(renamed + " renamed");
+        }
+        let _ = writeln!(out, "  {}", parts.join(", "));
         write_database(out, followed, all);
         write_mentions(out, "Binary, left as they are", &followed.binary, all);
         write_mentions(
@@ -73,7 +78,7 @@ pub(super) fn write_followed(out: &mut String, state: &[Followed], all: bool) {
         if !followed.undone {
             let _ = writeln!(
                 out,
-                "  The former state is kept in {}/former; `wbhome migrate undo` gives it back.",
+                "  The former state is kept in {}/former; `wbhome {undo}` gives it back.",
                 human::escape(&followed.record)
             );
         }

@@ -92,7 +92,8 @@ pub(super) fn run(args: MvArgs, global: &Global, console: &Console, ctx: &Contex
             human::escape(&old),
             human::escape(&new)
         );
-        write(out, &outcome, console.verbose);
+        let undo = format!("mv {} {}", human::escape(&new), human::escape(&old));
+        write(out, &outcome, &undo, console.verbose);
     })?;
     Ok(outcome.exit())
 }

@@ -102,7 +102,7 @@ pub(super) fn run(
     let plan = relink::plan(&home, &request, ctx)?;
     let outcome = relink::apply(&home, plan, ctx)?;
     console.report("relink/1", &outcome, |out| {
-        write(out, &outcome, console.verbose);
+        write(out, &outcome, "relink undo", console.verbose);
         if let Some(record) = &outcome.record {
             let record = human::escape(record);
             let _ = writeln!(
@@ -160,7 +160,7 @@ pub(super) fn write_plan(out: &mut String, plan: &Plan) {
 }
 
 /// What a relink, or a renaming, has changed.
-pub(super) fn write(out: &mut String, outcome: &Outcome, all: bool) {
+pub(super) fn write(out: &mut String, outcome: &Outcome, undo: &str, all: bool) {
     let changed = human::plural(outcome.references.changed, "reference", "references");
     let _ = writeln!(
         out,
@@ -195,7 +195,7 @@ pub(super) fn write(out: &mut String, outcome: &Outcome, all: bool) {
         &outcome.doubtful,
         all,
     );
-    followed::write_followed(out, &outcome.state, all);
+    followed::write_followed(out, &outcome.state, undo, all);
     for path in &outcome.overtaken {
         let path = human::path(path);
         let _ = writeln!(

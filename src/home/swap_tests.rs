@@ -85,6 +85,7 @@ impl Scene {
         put(&draft, "settings.json", "新");
         put(&draft, "projects/a-甲/1.jsonl", "new line\n");
         put(&draft, "db", "new database");
+        put(&draft, "projects/c/3.jsonl", "other, new");
         let log = draft.dir(0).stat(OsStr::new("db-wal")).unwrap();
         draft.take(0, Path::new("db-wal"), &log).unwrap();
         let link = draft.dir(0).stat(OsStr::new("link")).unwrap();
@@ -127,6 +128,7 @@ impl Scene {
         set("settings.json", "新");
         set("projects/a-甲/1.jsonl", "new line\n");
         set("db", "new database");
+        set("projects/c/3.jsonl", "other, new");
         set("link", "-> /new/x");
         after.remove("db-wal");
         for (from, to) in [("b", "b-2"), ("a-甲", "b"), ("c", "d")] {
@@ -188,7 +190,7 @@ fn everything_is_replaced_with_its_times_and_comes_back() {
     assert_eq!(former.unwrap(), "old line\n");
 
     let taken = undo(&home, &rel, "migrate undo", false, &ctx).unwrap();
-    assert_eq!((taken.restored, taken.moved), (5, 3));
+    assert_eq!((taken.restored, taken.moved), (6, 3));
     assert_eq!(scene.picture(), before);
     let again = undo(&home, &rel, "migrate undo", true, &ctx).unwrap_err();
     assert!(

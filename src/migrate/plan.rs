@@ -372,7 +372,8 @@ fn survey_state(
         preflight::apart_from_state(settings, folder)?;
         let survey = state::survey(folder, &compiled.moved(), ctx)?;
         if !survey.is_empty() {
-            crate::state::refuse_while_in_use(&survey.folder)?;
+            crate::state::refuse_while_in_use(&survey.folder)
+                .map_err(|e| e.hint("--no-state leaves it as it is; the same command without it lets it follow later"))?;
             state::room(&survey)?;
             surveys.push(survey);
         } else if request.state_named {

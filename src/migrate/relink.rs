@@ -20,6 +20,7 @@ use crate::disk::{self, Buffers, Dir, Entry, FileKind, Tree};
 use crate::home::swap::{Draft, Root};
 use crate::home::{Home, LockedHome, RelPath, SessionId};
 use crate::paths::Mapping;
+use crate::sessions::reconcile;
 use rayon::prelude::*;
 
 /// Where the records are, below the home.
@@ -316,6 +317,8 @@ pub fn apply(home: &LockedHome, plan: Plan, ctx: &Context) -> Result<Outcome> {
     text.push(b'\n');
     disk::write_new(&path, &text, 0o600)?;
     outcome.overtaken = draft.commit()?.overtaken;
+    // What sessions hold has changed by a few bytes.
+    reconcile::refresh_cache(home, ctx)?;
     Ok(outcome)
 }
 
@@ -354,7 +357,11 @@ fn stage(home: &LockedHome, draft: &Draft, plan: &Plan, ctx: &Context) -> Result
     let mut followed = Vec::new();
     for (survey, root) in plan.state.iter().zip(1..) {
         let looked = Looked::at(&survey.folder, ctx)?;
-        followed.push(state::stage(draft, root, &looked, &moved, ctx)?);
+        let staged = state::stage(draft, root, &looked, &moved, ctx)?;
+        // A database mentions what was deleted from it long ago.
+        if !staged.is_unchanged() {
+            followed.push(staged);
+        }
     }
     if let Some(rename) = &plan.rename {
         rename.stage(draft)?;

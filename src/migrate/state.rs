@@ -142,6 +142,17 @@ pub struct Followed {
     pub undone: bool,
 }
 
+impl Followed {
+    /// Whether the folder is as it was.
+    pub fn is_unchanged(&self) -> bool {
+        let database = self.database.as_ref();
+        self.rewritten == 0
+            && self.links == 0
+            && self.renamed == 0
+            && database.is_none_or(state::database::Rewritten::is_unchanged)
+    }
+}
+
 /// A file that mentions something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
@@ -553,17 +564,9 @@ fn rename(draft: &Draft, root: usize, looked: &Looked, slugs: &Slugs) {
             draft.make(root, &to, &like.meta);
         }
     }
-    let emptied: BTreeSet<PathBuf> = single.iter().map(|moved| parent(&moved.from)).collect();
-    for folder in emptied {
-        let Some(at) = looked.tree.folders.iter().find(|f| f.rel == folder) else {
-            continue;
-        };
-        let all = at.entries.iter().all(|entry| {
-            let path = folder.join(&entry.name);
-            single.iter().any(|moved| moved.from == path)
-        });
-        if all {
-            draft.drop_empty(root, &folder, &at.meta);
+    for folder in &slugs.emptied {
+        if let Some(entry) = looked.entry(folder) {
+            draft.drop_empty(root, folder, &entry.meta);
         }
     }
 }

@@ -117,7 +117,7 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
 ///
 /// # Errors
 /// When `sessions/` can not be read, or the cache not written.
-pub(super) fn refresh_cache(home: &LockedHome, context: &Context) -> Result<()> {
+pub fn refresh_cache(home: &LockedHome, context: &Context) -> Result<()> {
     let scan = scan(home, BTreeMap::new(), &|_| false, context)?;
     scan.to_cache().write(home)
 }

@@ -13,6 +13,7 @@
 pub mod corpus;
 pub mod moving;
 pub mod naive;
+pub mod state;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -64,7 +64,7 @@ pub(super) fn write_outcome(
         &outcome.restless,
     );
     write_databases(out, &outcome.databases);
-    followed::write_followed(out, &outcome.state, console.verbose);
+    followed::write_followed(out, &outcome.state, "migrate undo", console.verbose);
     if console.verbose {
         write_references(out, outcome);
     }

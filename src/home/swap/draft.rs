@@ -1,6 +1,6 @@
 //! A swap that is being built: new files beside the old ones, the old ones kept, nothing changed yet.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -421,6 +421,7 @@ impl<'d> Draft<'d> {
     fn finished_steps(&mut self) -> Result<(Vec<Step>, Vec<u8>)> {
         let mut steps = std::mem::take(&mut *self.steps.lock().map_err(|_| died())?);
         steps.extend(self.dressing(&steps)?);
+        lift_what_was_put(&mut steps);
         // Deepest first, so that dressing a folder does not change one that was dressed before.
         steps.sort_by_key(|step| match step {
             Step::Dress { .. } | Step::Drop { .. } => {
@@ -486,6 +487,7 @@ impl<'d> Draft<'d> {
 
     /// Everything must be as it was seen.
     fn still(&self, steps: &[Step]) -> Result<()> {
+        let put = new_files(steps);
         for step in steps {
             let (root, at) = step.place();
             let (parent, name) = split(at);
@@ -503,6 +505,8 @@ impl<'d> Draft<'d> {
                 Step::Put { old, .. } => {
                     found().is_ok_and(|meta| meta.as_ref().map(Seen::from) == *old)
                 }
+                // Looked at where it is put.
+                Step::Lift { .. } if put.contains_key(&(root, at.to_path_buf())) => true,
                 Step::Lift { ino, .. } => {
                     found().is_ok_and(|meta| meta.is_some_and(|meta| meta.ino == *ino))
                 }
@@ -525,6 +529,27 @@ impl Drop for Draft<'_> {
             && carry::discard(&self.folder).is_ok()
         {
             let _ = pending.forget();
+        }
+    }
+}
+
+/// The files that are put, by their place, and their numbers.
+fn new_files(steps: &[Step]) -> HashMap<(usize, PathBuf), u64> {
+    let put = steps.iter().filter_map(|step| match step {
+        Step::Put { root, at, new, .. } => Some(((*root, at.to_path_buf()), new.ino)),
+        _ => None,
+    });
+    put.collect()
+}
+
+/// A file that gets a new form and a new place is another one by the time that it is lifted.
+fn lift_what_was_put(steps: &mut [Step]) {
+    let put = new_files(steps);
+    for step in steps {
+        if let Step::Lift { root, at, ino, .. } = step
+            && let Some(new) = put.get(&(*root, at.to_path_buf()))
+        {
+            *ino = *new;
         }
     }
 }
