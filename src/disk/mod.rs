@@ -15,6 +15,7 @@ mod append;
 mod atomic;
 mod copy;
 mod dir;
+mod duplicate;
 mod files;
 mod lock;
 mod meta;
@@ -34,6 +35,7 @@ pub use copy::{
     digest_of_copy,
 };
 pub use dir::Dir;
+pub use duplicate::{duplicate, holds_all};
 pub use files::{
     create_folder, create_private_folder, current_user, exists, is_folder, overwrite, read,
     read_dir_names, read_small, read_small_in, real_path, remove_file, remove_tree,
@@ -52,3 +54,8 @@ pub use xattrs::Xattrs;
 
 /// BLAKE3 of a file's content, the digest `b3sum` prints.
 pub type Digest = blake3::Hash;
+
+/// The digest of a content.
+pub fn digest(content: &[u8]) -> Digest {
+    blake3::hash(content)
+}

@@ -83,7 +83,10 @@ impl IndexFile {
             let kept = match &content {
                 Some(content) => {
                     let why = "the index was made anew";
-                    Some(trash::keep(home, "index.json", content, why, context)?)
+                    let by = trash::Mark::of(disk::digest(&index.to_bytes()));
+                    let kept =
+                        trash::keep_before(home, "index.json", content, Some(by), why, context)?;
+                    Some(kept)
                 }
                 None => None,
             };

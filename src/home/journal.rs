@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::mend::Mend;
 use super::{Entry, Index, IndexFile, LockedHome, RelPath, trash, views};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind};
@@ -30,6 +31,11 @@ pub enum Step {
     Entry {
         /// All its fields.
         entry: Map<String, Value>,
+    },
+    /// One of the steps by which something is put away, brought back or put right.
+    Mend {
+        /// Which.
+        step: Mend,
     },
     /// The project views of these sessions (none named: of all) agree with the index.
     Views {
@@ -118,20 +124,23 @@ impl Pending {
     }
 
     fn needs_index(&self) -> bool {
-        self.record
-            .steps
-            .iter()
-            .any(|s| !matches!(s, Step::Rename { .. }))
+        self.record.steps.iter().any(|step| match step {
+            Step::Rename { .. } => false,
+            Step::Mend { step } => step.needs_index(),
+            Step::Entry { .. } | Step::Views { .. } => true,
+        })
     }
 }
 
 impl Step {
     /// A path that leads out of the home was written by no command.
     fn check(&self, entry: &Path) -> Result<()> {
-        let Step::Rename { from, to } = self else {
-            return Ok(());
+        let paths = match self {
+            Step::Rename { from, to } => vec![Path::new(from), Path::new(to)],
+            Step::Mend { step } => step.paths(),
+            Step::Entry { .. } | Step::Views { .. } => Vec::new(),
         };
-        match RelPath::new(from).is_ok() && RelPath::new(to).is_ok() {
+        match paths.into_iter().all(|path| RelPath::new(path).is_ok()) {
             true => Ok(()),
             false => Err(
                 Error::failed("the journal entry names a path outside of the home:")
@@ -153,6 +162,7 @@ impl Step {
                 failpoint::hit("journal.indexed");
                 Ok(did.then(|| format!("indexed {}", shown_id(entry))))
             }
+            Step::Mend { step } => step.done(home, context),
             Step::Views { ids } => {
                 let index = Index::read(home)?;
                 let outcome = views::follow(home, &index, ids.as_deref())?;
@@ -218,7 +228,7 @@ fn rename(
 }
 
 /// The folder that holds `path`, through no link, and the name in it; `None` when there is no such folder.
-fn below(root: &Dir, path: &Path) -> io::Result<Option<(Dir, OsString)>> {
+pub(super) fn below(root: &Dir, path: &Path) -> io::Result<Option<(Dir, OsString)>> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
