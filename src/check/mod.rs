@@ -27,6 +27,7 @@ mod probing;
 pub mod survey;
 #[cfg(test)]
 mod tests;
+pub mod twin;
 
 pub use content::{Defect, Probe};
 pub use finding::{Finding, FindingKind};

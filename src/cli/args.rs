@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
-use super::{check, complete, index, init, label, ls, man, migrate, new, path};
+use super::{check, complete, index, init, label, ls, man, migrate, new, path, restore, rm};
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
 #[derive(Debug, Parser)]
@@ -72,6 +72,8 @@ pub(super) enum Verb {
     Ls(ls::LsArgs),
     Path(path::PathArgs),
     Label(label::LabelArgs),
+    Rm(rm::RmArgs),
+    Restore(restore::RestoreArgs),
     Index(index::IndexArgs),
     Check(check::CheckArgs),
     Migrate(migrate::MigrateArgs),

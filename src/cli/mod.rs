@@ -16,6 +16,7 @@ mod findings;
 mod index;
 mod init;
 mod label;
+mod live;
 mod ls;
 mod man;
 mod migrate;
@@ -24,6 +25,8 @@ mod output;
 mod path;
 mod place;
 mod progress;
+mod restore;
+mod rm;
 mod signals;
 
 use clap::{CommandFactory, Parser};
@@ -71,6 +74,8 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Ls(args) => ls::run(args, global, console, ctx),
         Verb::Path(args) => path::run(args, global, console),
         Verb::Label(args) => label::run(args, global, console, ctx),
+        Verb::Rm(args) => rm::run(args, global, console, ctx),
+        Verb::Restore(args) => restore::run(args, global, console, ctx),
         Verb::Index(args) => index::run(args, global, console, ctx),
         Verb::Check(args) => check::run(args, global, console, ctx),
         Verb::Migrate(args) => migrate::run(args, global, console, ctx),

@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::journal::below;
-use super::trash::{self, Former, TRASH};
+use super::trash::{self, Former, Mark, TRASH};
 use super::{Entry, IndexFile, LockedHome, RelPath, SessionId, Status};
 use crate::base::wire::ExactPath;
-use crate::base::{Context, Error, Kind, Result, failpoint, human};
-use crate::disk::{self, Dir, FileKind, Meta, Written};
+use crate::base::{Context, Error, Kind, Result, Stop, failpoint, human};
+use crate::disk::{self, Buffers, Dir, FileKind, Meta, Written};
 
 /// A step. Paths are relative to the home, those in an act to its folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -630,5 +630,40 @@ pub fn look(root: &Dir, path: &Path) -> Result<Option<Meta>> {
             Ok(None)
         }
         Err(error) => Err(fail(error)),
+    }
+}
+
+/// What tells the content of a file, or the target of a link; `None` of anything else and where nothing is.
+///
+/// # Errors
+/// What can not be read, and interruption.
+pub fn mark(root: &Dir, path: &Path, stop: &Stop) -> Result<Option<Mark>> {
+    let Some(meta) = look(root, path)? else {
+        return Ok(None);
+    };
+    let fail = |e| Error::io("can not read", path, e);
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(None);
+    };
+    let dir = root.open_beneath(parent).map_err(fail)?;
+    match meta.kind {
+        FileKind::Symlink => {
+            use std::os::unix::ffi::OsStringExt;
+            let target = dir.read_link(name).map_err(fail)?;
+            let target = PathBuf::from(std::ffi::OsString::from_vec(target));
+            Ok(Some(Mark::Link(ExactPath(target))))
+        }
+        FileKind::File => {
+            let mut buffers = Buffers::new();
+            match disk::check_file(&dir, name, &mut buffers, stop, &mut |_, _| {}) {
+                Ok(checked) => Ok(Some(Mark::of(checked.digest))),
+                Err(disk::CopyError::Read(e) | disk::CopyError::Write(e)) => Err(fail(e)),
+                Err(disk::CopyError::Stopped) => {
+                    stop.check()?;
+                    Ok(None)
+                }
+            }
+        }
+        _ => Ok(None),
     }
 }

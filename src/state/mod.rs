@@ -4,8 +4,10 @@
 //! This room only reads. The folder belongs to the application; what is known of it stands in the public
 //! behaviour of its engine, and nothing here depends on more than a few fields of small JSON files.
 
+mod at_work;
 mod registry;
 
+pub use at_work::AtWork;
 pub use registry::{Agent, Liveness, agents};
 
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{NOTE, Note, Was, lies};
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, Stop};
 use crate::disk::{self, Dir, FileKind, Meta};
 use crate::home::{Home, Index, LockedHome, Status};
 
@@ -93,6 +93,22 @@ impl Act {
         let was = self.note.was.iter();
         was.filter_map(|was| Some((was, self.look(root, &was.lies)?)))
             .collect()
+    }
+
+    /// How many files lie in it besides its note, and how many bytes.
+    ///
+    /// # Errors
+    /// Interruption.
+    pub fn size(&self, root: &Dir, stop: &Stop) -> Result<(u64, u64)> {
+        let Ok(folder) = root.open_beneath(&self.folder()) else {
+            return Ok((0, 0));
+        };
+        let tree = disk::walk(&folder, &|_, _| false, stop)?;
+        let files = tree
+            .entries()
+            .filter(|(path, entry)| entry.meta.kind != FileKind::Folder && path != Path::new(NOTE));
+        let sizes = files.map(|(_, entry)| entry.meta.size);
+        Ok(sizes.fold((0, 0), |(n, bytes), size| (n + 1, bytes + size)))
     }
 
     /// Something below its folder.
