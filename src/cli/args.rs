@@ -58,7 +58,7 @@ pub(super) struct Global {
     pub lock_wait: Duration,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     crate::base::parse_duration(text).map_err(|e| match e.hints().first() {
         Some(hint) => format!("{e}; {hint}"),
         None => e.to_string(),

@@ -10,6 +10,7 @@ use crate::base::{Context, Error, Result, failpoint};
 use crate::disk;
 
 mod acts;
+pub mod empty;
 mod note;
 
 pub use acts::{Act, act, acts, newest_holding};

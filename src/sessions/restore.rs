@@ -299,8 +299,9 @@ impl Look<'_> {
             let expected = note.was.iter().find(|was| was.path == back.path.0);
             let expected = expected.and_then(|was| was.replaced_by.as_ref());
             let there = self.mark(&back.path)?;
-            let as_left =
-                there.is_some() && (there.as_ref() == expected || there == self.mark(&kept)?);
+            let as_left = is_whole
+                && there.is_some()
+                && (there.as_ref() == expected || there == self.mark(&kept)?);
             if !as_left && !force {
                 return Err(Error::failed(format!(
                     "{} is in the way of {}:",
