@@ -18,7 +18,7 @@ use crate::disk::Dir;
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, INDEX, Mend, Seen};
 use crate::home::trash::{self, Added, Former, Mark, ModeChange, Note, Was};
-use crate::home::{Entry, Home, Index, LockedHome, SessionId, Status};
+use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status};
 use crate::state::{Agent, AtWork};
 
 mod copies;
@@ -176,7 +176,7 @@ pub fn plan(home: &Home, looked: &Looked, request: &Request, context: &Context) 
         request,
         context,
         at_work: AtWork::look(home.root(), request.agents),
-        index: Index::read(home).ok(),
+        index: IndexFile::check(home).ok(),
         items: Vec::new(),
         left: Vec::new(),
         coming: HashMap::new(),
@@ -387,7 +387,7 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
     let root =
         Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
     let at = context.clock.now().to_string();
-    let note = plan.note(Index::read(home).ok().as_ref(), at.clone());
+    let note = plan.note(IndexFile::check(home).ok().as_ref(), at.clone());
     let keeps_index = note.was.iter().any(|was| was.path == Path::new(INDEX));
     let act = trash::open(home, note, context)?;
     let steps = plan.steps(&act, keeps_index, at);

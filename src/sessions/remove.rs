@@ -16,7 +16,7 @@ use crate::disk::{self, Dir};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Former, Note, Was};
-use crate::home::{Entry, Home, Index, LockedHome, SessionId, Status, measure};
+use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status, measure};
 use crate::state::{Agent, AtWork};
 
 /// What becomes of one session.
@@ -59,7 +59,8 @@ pub struct Outcome {
 /// # Errors
 /// A session that was removed already or in which somebody is at work: then none is removed.
 pub fn plan(home: &Home, ids: &[SessionId], agents: &[Agent]) -> Result<Plan> {
-    let index = Index::read(home)?;
+    // It will have to be written.
+    let index = IndexFile::check(home)?;
     let at_work = AtWork::look(home.root(), agents);
     let mut named = BTreeSet::new();
     let mut sessions = Vec::new();

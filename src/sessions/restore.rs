@@ -11,12 +11,12 @@ use serde::Serialize;
 use super::reconcile::refresh_cache;
 use crate::base::wire::{ExactPath, WirePath};
 use crate::base::{Context, Error, Result, Stop, human};
-use crate::disk::Dir;
+use crate::disk::{self, Dir};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, INDEX, Mend, Seen};
 use crate::home::trash::{self, Act, Former, Mark, Note, Was};
 use crate::home::{
-    Candidate, Home, Index, LockedHome, SessionId, Status, candidates, resolve, split,
+    Candidate, Home, Index, IndexFile, LockedHome, SessionId, Status, candidates, resolve, split,
 };
 use crate::state::{Agent, AtWork};
 
@@ -103,6 +103,11 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
         root: &root,
         stop: context.stop,
     };
+    let index_comes_back = plan.back.iter().any(|back| *back.path == *Path::new(INDEX));
+    if !plan.former.is_empty() && !index_comes_back {
+        // It will have to be written.
+        IndexFile::check(home)?;
+    }
     look.at_work(&plan, &AtWork::look(home.root(), agents))?;
     look.see_what_is_there(&mut plan, is_whole, request.force)?;
     Ok(plan)
@@ -400,6 +405,23 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
     })
 }
 
+impl Plan {
+    /// Whether the index that comes back can be understood.
+    fn index_parses(&self, root: &Dir) -> bool {
+        let folder = Path::new(trash::TRASH).join(&self.act);
+        let index = self
+            .back
+            .iter()
+            .find(|back| *back.path == *Path::new(INDEX));
+        index.is_some_and(|back| {
+            let dir = root.open_beneath(&folder.join(back.lies.parent().unwrap_or(Path::new(""))));
+            let name = back.lies.file_name().unwrap_or_default();
+            let content = dir.and_then(|dir| disk::read_small_in(&dir, name, u64::MAX));
+            content.is_ok_and(|content| IndexFile::parses(&content.unwrap_or_default()))
+        })
+    }
+}
+
 /// The note on what is replaced or goes.
 fn note(root: &Dir, plan: &Plan, context: &Context) -> Result<Option<Note>> {
     let mut was = Vec::new();
@@ -461,15 +483,18 @@ fn steps(root: &Dir, plan: &Plan, kept: Option<&str>) -> Result<Vec<Step>> {
     let entries = plan.former.clone();
     let ids: Vec<String> = entries.iter().map(|former| former.id.clone()).collect();
     let index_comes_back = plan.back.iter().any(|back| *back.path == *Path::new(INDEX));
+    let views = match index_comes_back {
+        // A broken one names no views; they are set when it has been mended.
+        true => plan.index_parses(root).then_some(Step::Views { ids: None }),
+        false if ids.is_empty() => None,
+        false => Some(Step::Views { ids: Some(ids) }),
+    };
     let mut steps: Vec<Step> = steps.into_iter().map(|step| Step::Mend { step }).collect();
-    if !entries.is_empty() {
+    if !entries.is_empty() && (views.is_some() || !index_comes_back) {
         let step = Mend::Return { entries };
         steps.push(Step::Mend { step });
     }
-    if index_comes_back || !ids.is_empty() {
-        let ids = (!index_comes_back).then_some(ids);
-        steps.push(Step::Views { ids });
-    }
+    steps.extend(views);
     for act in kept.into_iter().chain([plan.act.as_str()]) {
         let act = act.to_owned();
         steps.push(Step::Mend {

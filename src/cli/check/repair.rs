@@ -149,7 +149,7 @@ fn tell(out: &mut String, repaired: &Repaired, after: &Found, all: bool) {
     let done = &repaired.done;
     write(out, &done.mended, &done.left, repaired.index.as_ref(), all);
     if let Some(act) = &done.act {
-        let _ = writeln!(out, "\nTaken back: wbhome restore {act} --from trash");
+        let _ = writeln!(out, "\nTo take it back: wbhome restore {act} --from trash");
     }
     let problems = after
         .outcome

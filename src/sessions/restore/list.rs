@@ -9,7 +9,7 @@ use super::open;
 use crate::base::wire::WirePath;
 use crate::base::{Context, Result};
 use crate::disk::Dir;
-use crate::home::Home;
+use crate::home::{Home, Index, Status, mend};
 use crate::home::trash::{self, Act};
 
 /// The trash.
@@ -62,8 +62,13 @@ pub struct ListedItem {
 pub fn list(home: &Home, context: &Context) -> Result<Listing> {
     let root = open(home)?;
     let mut acts = Vec::new();
+    let index = Index::read(home).unwrap_or_default();
     for act in trash::acts(home)? {
-        acts.push(listed(&root, &act, context)?);
+        let listed = listed(&root, &index, &act, context)?;
+        // A command that was killed before it did anything may have left the note alone.
+        if listed.files > 0 || !listed.items.is_empty() {
+            acts.push(listed);
+        }
     }
     Ok(Listing {
         files: acts.iter().map(|act| act.files).sum(),
@@ -72,7 +77,7 @@ pub fn list(home: &Home, context: &Context) -> Result<Listing> {
     })
 }
 
-fn listed(root: &Dir, act: &Act, context: &Context) -> Result<Listed> {
+fn listed(root: &Dir, index: &Index, act: &Act, context: &Context) -> Result<Listed> {
     let item = |path: &Path, what, why: Option<String>| ListedItem {
         path: path.to_path_buf().into(),
         what,
@@ -83,16 +88,25 @@ fn listed(root: &Dir, act: &Act, context: &Context) -> Result<Listed> {
         .iter()
         .map(|(was, _)| item(&was.path, "kept", was.why.clone()))
         .collect();
-    let added = act.note.added.iter().filter(|added| added.mark.is_some());
+    // What was undone by hand since can not be taken back any more.
+    let meta = |path: &Path| mend::look(root, path).ok().flatten();
+    let added = act.note.added.iter();
+    let added = added.filter(|added| added.mark.is_some() && meta(&added.path).is_some());
     items.extend(added.map(|added| item(&added.path, "added", None)));
-    items.extend(act.note.modes.iter().map(|m| item(&m.path, "mode", None)));
+    let modes = act.note.modes.iter();
+    let modes = modes.filter(|m| meta(&m.path).is_some_and(|meta| meta.mode == m.now));
+    items.extend(modes.map(|m| item(&m.path, "mode", None)));
     let alone = act.note.entries.iter().filter(|former| {
-        let of =
-            |path: &Path| super::session_of(path, true).is_some_and(|id| id.as_str() == former.id);
-        !held.iter().any(|(was, _)| of(&was.path))
+        let of = |path: &Path| {
+            super::session_of(path, true).is_some_and(|id| id.as_str() == former.id)
+        };
+        let entry = index.find(&former.id);
+        let removed = entry.is_some_and(|entry| entry.status() == Status::Removed);
+        removed && !held.iter().any(|(was, _)| of(&was.path))
     });
-    items
-        .extend(alone.map(|former| item(&Path::new("sessions").join(&former.id), "removed", None)));
+    items.extend(
+        alone.map(|former| item(&Path::new("sessions").join(&former.id), "removed", None)),
+    );
     let (files, bytes) = act.size(root, context.stop)?;
     Ok(Listed {
         act: act.name.clone(),
