@@ -383,6 +383,24 @@ fn files_that_differ_or_would_collide_keep_the_twin_where_it_is() {
     assert_eq!(differences(&before, &place.files()), "");
 }
 
+/// Of two names of one file, the second may go: the first is the file.
+#[test]
+fn a_hard_link_is_the_same() {
+    let place = Place::with_sessions();
+    let artifacts = place.home().join(CRAWLER).join("artifacts");
+    place.put_home(&format!("{CRAWLER}/artifacts/a.md"), "a");
+    std::fs::hard_link(artifacts.join("a.md"), artifacts.join("a (1).md")).unwrap();
+    let before = place.files();
+    place.ok(["check", "--repair", "-q"]);
+    assert!(!artifacts.join("a (1).md").exists() && artifacts.join("a.md").exists());
+    place.ok(["restore", &place.acts()[0], "--from", "trash"]);
+    assert_eq!(
+        differences(&before, &place.files()),
+        "",
+        "still two names of one file"
+    );
+}
+
 #[test]
 fn links_into_the_old_place_are_pointed_into_the_home() {
     let place = Place::new();

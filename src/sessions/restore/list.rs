@@ -9,8 +9,8 @@ use super::open;
 use crate::base::wire::WirePath;
 use crate::base::{Context, Result};
 use crate::disk::Dir;
-use crate::home::{Home, Index, Status, mend};
 use crate::home::trash::{self, Act};
+use crate::home::{Home, Index, Status, mend};
 
 /// The trash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -97,16 +97,14 @@ fn listed(root: &Dir, index: &Index, act: &Act, context: &Context) -> Result<Lis
     let modes = modes.filter(|m| meta(&m.path).is_some_and(|meta| meta.mode == m.now));
     items.extend(modes.map(|m| item(&m.path, "mode", None)));
     let alone = act.note.entries.iter().filter(|former| {
-        let of = |path: &Path| {
-            super::session_of(path, true).is_some_and(|id| id.as_str() == former.id)
-        };
+        let of =
+            |path: &Path| super::session_of(path, true).is_some_and(|id| id.as_str() == former.id);
         let entry = index.find(&former.id);
         let removed = entry.is_some_and(|entry| entry.status() == Status::Removed);
         removed && !held.iter().any(|(was, _)| of(&was.path))
     });
-    items.extend(
-        alone.map(|former| item(&Path::new("sessions").join(&former.id), "removed", None)),
-    );
+    items
+        .extend(alone.map(|former| item(&Path::new("sessions").join(&former.id), "removed", None)));
     let (files, bytes) = act.size(root, context.stop)?;
     Ok(Listed {
         act: act.name.clone(),
