@@ -6,8 +6,8 @@
 //! | --- | --- |
 //! | [`cli`] | what a person types and reads: one file a verb |
 //! | [`migrate`] | off the sync drive: plan, transfer, settle, adopt, verify |
-//! | [`check`] | what is wrong with a home |
-//! | [`sessions`] | making and labelling sessions; the index made to agree with the disk; project views |
+//! | [`check`] | what is wrong with a home, and the safe repairs |
+//! | [`sessions`] | making, labelling, removing and restoring sessions; the index made to agree with the disk; project views |
 //! | [`browse`] | listing |
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, trash |
 //! | [`state`] | the agent application's own folder: who is running, what in it follows a move |

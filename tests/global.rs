@@ -143,6 +143,11 @@ fn every_verb_says_that_there_is_no_home() {
         &["label", "x", "--tag", "y"],
         &["index"],
         &["check"],
+        &["check", "--repair"],
+        &["check", "--empty-trash"],
+        &["rm", "x"],
+        &["restore", "--from", "trash"],
+        &["restore", "x/y", "--from", "twin"],
         &["migrate", "status"],
         &["migrate", "verify"],
     ] {
@@ -600,7 +605,7 @@ fn usage_errors_as_json() {
     assert_snapshot!(message(&["ls", "--since", "tomorrowish"]), @r"`tomorrowish` is not a moment");
     assert_snapshot!(message(&["ls", "-q", "-v"]), @r"the argument '--quiet' cannot be used with '--verbose'");
     assert_snapshot!(message(&["index", "--lock-wait", "soon"]), @r"invalid value 'soon' for '--lock-wait <DURATION>': `soon` is not a duration; write a number and a unit, such as 90s, 15m, 12h, 14d or 2w");
-    assert_snapshot!(message(&[]), @r"'wbhome' requires a subcommand but one was not provided [subcommands: init, new, ls, path, label, index, check, migrate, completions, man]");
+    assert_snapshot!(message(&[]), @r"'wbhome' requires a subcommand but one was not provided [subcommands: init, new, ls, path, label, rm, restore, index, check, migrate, completions, man]");
 }
 
 #[test]
@@ -889,10 +894,34 @@ mod killed {
         names
     }
 
+    /// Failpoints whose cases stand beside the verb that comes to them.
+    const ELSEWHERE: [(&str, &str); 11] = [
+        ("mend.put-away", "tests/rm.rs"),
+        ("mend.removed", "tests/rm.rs"),
+        ("mend.returned", "tests/restore.rs"),
+        ("mend.brought-back", "tests/restore.rs"),
+        ("mend.replaced", "tests/restore.rs"),
+        ("mend.index-back", "tests/restore.rs"),
+        ("mend.copied", "tests/repair.rs"),
+        ("mend.mode-set", "tests/repair.rs"),
+        ("mend.link-kept", "tests/repair.rs"),
+        ("mend.pointed", "tests/repair.rs"),
+        ("trash.emptied", "tests/repair.rs"),
+    ];
+
     #[test]
     fn every_failpoint_has_a_case() {
         let mut covered: BTreeSet<String> = CASES.iter().map(|c| c.failpoint.to_owned()).collect();
         covered.insert("init.before-marker".into());
+        for (failpoint, file) in ELSEWHERE {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+            let text = std::fs::read_to_string(path).unwrap();
+            assert!(
+                text.contains(&format!("\"{failpoint}\"")),
+                "{file}: {failpoint}"
+            );
+            covered.insert(failpoint.to_owned());
+        }
         assert_eq!(covered, every_failpoint());
     }
 

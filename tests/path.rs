@@ -237,7 +237,7 @@ fn sessions_that_are_not_there_say_where_they_went() {
     --- stdout
     --- stderr
     error: `20240522_away` has been removed
-    hint: what was removed lies in .wbhome/trash/ until that is emptied
+    hint: `wbhome restore 20240522_away --from trash` brings it back, unless the trash was emptied
     ");
 }
 

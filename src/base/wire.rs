@@ -48,6 +48,24 @@ impl From<PathBuf> for WirePath {
     }
 }
 
+/// A path whose bytes must come back exactly, in the form of [`exact_path`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ExactPath(#[serde(with = "exact_path")] pub PathBuf);
+
+impl std::ops::Deref for ExactPath {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl From<PathBuf> for ExactPath {
+    fn from(path: PathBuf) -> Self {
+        ExactPath(path)
+    }
+}
+
 /// The fields `path` and `path_bytes` of a path.
 pub fn path_fields(path: &Path) -> (String, Option<String>) {
     let bytes = path.as_os_str().as_bytes();

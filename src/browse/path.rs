@@ -51,8 +51,10 @@ fn not_there(home: &Home, id: &SessionId) -> Error {
             .hint(format!(
                 "in the home, `tar --zstd -xf archive/{name}.tar.zst -C sessions` unpacks it"
             )),
-        Some(Status::Removed) => Error::failed(format!("`{name}` has been removed"))
-            .hint("what was removed lies in .wbhome/trash/ until that is emptied"),
+        Some(Status::Removed) => Error::failed(format!("`{name}` has been removed")).hint(format!(
+            "`wbhome restore {} --from trash` brings it back, unless the trash was emptied",
+            human::quoted(id.as_str().as_ref())
+        )),
         _ => Error::failed(format!(
             "`{name}` is missing: it is indexed, and found nowhere"
         ))

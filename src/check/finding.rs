@@ -39,6 +39,8 @@ pub struct Finding {
     pub turn: Option<u32>,
     /// How many: turns of a gap, torn lines, NUL bytes, references, files that only the copy of a folder has.
     pub count: Option<u64>,
+    /// What to type to have it mended, where there is a command for that.
+    pub command: Option<String>,
 }
 
 impl Finding {
@@ -54,6 +56,7 @@ impl Finding {
             relation: None,
             turn: None,
             count: None,
+            command: None,
         }
     }
 
@@ -118,6 +121,13 @@ impl Finding {
     #[must_use]
     pub fn count(mut self, count: u64) -> Self {
         self.count = Some(count);
+        self
+    }
+
+    /// Names the command that mends it.
+    #[must_use]
+    pub fn command(mut self, command: Option<String>) -> Self {
+        self.command = command;
         self
     }
 

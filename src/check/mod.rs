@@ -8,7 +8,8 @@
 //! [`inspect`] is the standalone command: it walks the home, probes every text file on all cores, and surveys the rest.
 //! A migration has read every byte anyway; it feeds a [`Probe`] a file and calls [`survey()`] itself.
 //!
-//! Nothing is changed here, no link is followed, and no path is too long: a home is looked at through its open folder.
+//! [`repair`] puts right what can not lose anything, and [`twin`] puts a whole second version in its place; nothing else
+//! is changed here. No link is followed, and no path is too long: a home is looked at through its open folder.
 //! Folders that a package manager or git made are left alone, and so is the tool's own.
 
 use std::collections::BTreeMap;
@@ -24,9 +25,11 @@ pub mod conflict;
 pub mod content;
 pub mod finding;
 mod probing;
+pub mod repair;
 pub mod survey;
 #[cfg(test)]
 mod tests;
+pub mod twin;
 
 pub use content::{Defect, Probe};
 pub use finding::{Finding, FindingKind};

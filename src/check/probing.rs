@@ -1,6 +1,7 @@
 //! Reading every text file of a home once, on all cores, in a fixed amount of memory.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -111,7 +112,7 @@ fn probe_folder(
         .par_iter()
         .with_min_len(16)
         .filter_map(|(rel, entry)| {
-            let told = probe_file(&dir, rel, entry, context.stop);
+            let told = probe_file(&dir, rel, &entry.name, context.stop);
             context.progress.advance(1, entry.meta.size);
             match told {
                 Ok(defects) if defects.is_empty() => None,
@@ -123,11 +124,19 @@ fn probe_folder(
         .collect()
 }
 
-fn probe_file(dir: &Dir, rel: &Path, entry: &Entry, stop: &Stop) -> io::Result<Vec<Defect>> {
+/// What the content of one file tells, by its path relative to the home.
+pub(super) fn defects(root: &Dir, rel: &Path, stop: &Stop) -> io::Result<Vec<Defect>> {
+    let (Some(parent), Some(name)) = (rel.parent(), rel.file_name()) else {
+        return Ok(Vec::new());
+    };
+    probe_file(&root.open_beneath(parent)?, rel, name, stop)
+}
+
+fn probe_file(dir: &Dir, rel: &Path, name: &OsStr, stop: &Stop) -> io::Result<Vec<Defect>> {
     let Some(mut probe) = Probe::for_file(rel) else {
         return Ok(Vec::new());
     };
-    let mut file = dir.open_file(&entry.name)?;
+    let mut file = dir.open_file(name)?;
     BUFFER.with_borrow_mut(|buffer| {
         while !stop.raised() {
             match file.read(buffer) {

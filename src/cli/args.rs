@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
-use super::{check, complete, index, init, label, ls, man, migrate, mv, new, path, relink};
+use super::{
+    check, complete, index, init, label, ls, man, migrate, mv, new, path, relink, restore, rm,
+};
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
 #[derive(Debug, Parser)]
@@ -58,7 +60,7 @@ pub(super) struct Global {
     pub lock_wait: Duration,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     crate::base::parse_duration(text).map_err(|e| match e.hints().first() {
         Some(hint) => format!("{e}; {hint}"),
         None => e.to_string(),
@@ -72,6 +74,8 @@ pub(super) enum Verb {
     Ls(ls::LsArgs),
     Path(path::PathArgs),
     Label(label::LabelArgs),
+    Rm(rm::RmArgs),
+    Restore(restore::RestoreArgs),
     Index(index::IndexArgs),
     Check(check::CheckArgs),
     Migrate(migrate::MigrateArgs),

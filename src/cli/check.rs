@@ -1,32 +1,50 @@
 //! `wbhome check`: everything that is wrong with a home.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use clap::Args;
 
 use super::args::Global;
 use super::complete;
 use super::findings;
-use super::output::{Console, STRONG, styled};
+use super::output::{Console, FAINT, STRONG, styled};
 use super::place;
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::check::{self, FindingKind, Options, Outcome};
 use crate::disk::Dir;
-use crate::home::{Index, resolve_in};
+use crate::home::{Home, Index, resolve_in};
 use crate::migrate;
+
+mod empty;
+mod repair;
 
 /// Look for everything that is wrong: damage by sync clients, missing pieces, stale references
 ///
-/// Nothing is changed. Exit code 4 when something is wrong.
+/// Nothing is changed without --repair or --empty-trash. Exit code 4 when something is wrong.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wbhome check               the whole home, the first three of each kind
   wbhome check -v crawler    one session, every finding
-  wbhome check -v --json     one JSON document a line")]
+  wbhome check -v --json     one JSON document a line
+  wbhome check --repair -n   what could be put right without losing anything
+  wbhome check --empty-trash --older 30d")]
 pub(super) struct CheckArgs {
     /// Only these sessions
     #[arg(value_name = "SESSION", add = complete::sessions())]
     sessions: Vec<String>,
+    /// Put right what can not lose anything; `wbhome restore` takes it back
+    #[arg(long)]
+    repair: bool,
+    /// Copy into a session what only its second version has
+    #[arg(long, requires = "repair")]
+    fill: bool,
+    /// Remove for good what commands have put into the trash
+    #[arg(long, conflicts_with_all = ["repair", "sessions"])]
+    empty_trash: bool,
+    /// Only what was put there longer ago than this, such as 30d
+    #[arg(long, value_name = "AGE", requires = "empty_trash", value_parser = super::args::duration)]
+    older: Option<Duration>,
 }
 
 pub(super) fn run(
@@ -36,45 +54,81 @@ pub(super) fn run(
     ctx: &Context,
 ) -> Result<Exit> {
     let home = place::open(global)?;
-    let ids = args
-        .sessions
-        .iter()
-        .map(|query| resolve_in(&home, query).map(|id| id.to_string()))
-        .collect::<Result<Vec<_>>>()?;
-    let index = match Index::read(&home) {
-        Ok(index) => Some(index),
-        Err(error) => {
-            console.warn(&format!("{error}; sessions are looked at without it"));
-            None
-        }
-    };
-    let broken_index = index.is_none();
-    let root =
-        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
-    let options = Options {
-        only: (!ids.is_empty()).then_some(ids),
-    };
-    let mut outcome = check::inspect(&root, home.root(), index.as_ref(), &options, ctx)?;
-    migrate::add_stale_paths(&home, &root, &options, &mut outcome, ctx)?;
+    if args.empty_trash {
+        return empty::run(&args, &home, global, console, ctx);
+    }
+    if args.repair {
+        return repair::run(&args, &home, global, console, ctx);
+    }
+    let options = options(&args, &home)?;
+    let found = look(&options, &home, Some(console), ctx)?;
     if console.json && console.verbose {
-        for finding in &outcome.findings {
+        for finding in &found.outcome.findings {
             console.document("finding/1", finding)?;
         }
     } else {
-        console.result("check/1", &outcome, |out| {
-            write(out, &outcome, broken_index, console.verbose)
+        console.result("check/1", &found.outcome, |out| {
+            write(out, &found.outcome, found.broken_index, console.verbose)
         })?;
     }
-    let mut exit = match outcome.has_problems() || broken_index {
-        true => Exit::Problems,
-        false => Exit::Done,
-    };
-    if outcome.counts.contains_key(&FindingKind::Unreadable) {
-        // What could not be read was not looked at: it is done in part.
-        exit = exit.merge(Exit::Partial);
-    }
-    Ok(exit)
+    Ok(found.exit())
 }
+
+/// What was looked at, and what is wrong with it.
+struct Found {
+    outcome: Outcome,
+    broken_index: bool,
+}
+
+/// Which sessions are meant.
+fn options(args: &CheckArgs, home: &Home) -> Result<Options> {
+    let ids = args
+        .sessions
+        .iter()
+        .map(|query| resolve_in(home, query).map(|id| id.to_string()))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(Options {
+        only: (!ids.is_empty()).then_some(ids),
+    })
+}
+
+fn look(options: &Options, home: &Home, console: Option<&Console>, ctx: &Context) -> Result<Found> {
+    let index = match Index::read(home) {
+        Ok(index) => Some(index),
+        Err(error) => {
+            if let Some(console) = console {
+                console.warn(&format!("{error}; sessions are looked at without it"));
+            }
+            None
+        }
+    };
+    let root =
+        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
+    let mut outcome = check::inspect(&root, home.root(), index.as_ref(), options, ctx)?;
+    migrate::add_stale_paths(home, &root, options, &mut outcome, ctx)?;
+    Ok(Found {
+        outcome,
+        broken_index: index.is_none(),
+    })
+}
+
+impl Found {
+    /// What the findings tell the caller.
+    fn exit(&self) -> Exit {
+        let mut exit = match self.outcome.has_problems() || self.broken_index {
+            true => Exit::Problems,
+            false => Exit::Done,
+        };
+        if self.outcome.counts.contains_key(&FindingKind::Unreadable) {
+            // What could not be read was not looked at: it is done in part.
+            exit = exit.merge(Exit::Partial);
+        }
+        exit
+    }
+}
+
+/// So many commands are shown when not all are.
+const COMMANDS: usize = 3;
 
 fn write(out: &mut String, outcome: &Outcome, broken_index: bool, all: bool) {
     let looked = format!(
@@ -100,6 +154,26 @@ fn write(out: &mut String, outcome: &Outcome, broken_index: bool, all: bool) {
             human::plural(problems.len() as u64, "problem", "problems")
         );
         findings::write(out, &problems, all);
+    }
+    let commands = outcome.findings.iter().filter_map(|f| f.command.as_ref());
+    let commands: Vec<&String> = commands.collect();
+    if !commands.is_empty() {
+        let _ = writeln!(out, "\nTo put the whole copy in its place:");
+        let shown = match all || commands.len() <= COMMANDS + 1 {
+            true => commands.len(),
+            false => COMMANDS,
+        };
+        for command in commands.iter().take(shown) {
+            let _ = writeln!(out, "  {command}");
+        }
+        if shown < commands.len() {
+            let more = human::count((commands.len() - shown) as u64);
+            let _ = writeln!(
+                out,
+                "  {}",
+                styled(FAINT, format!("… {more} more: check -v"))
+            );
+        }
     }
     if !others.is_empty() {
         let _ = writeln!(out, "\nGood to know");

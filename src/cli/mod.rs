@@ -17,6 +17,7 @@ mod followed;
 mod index;
 mod init;
 mod label;
+mod live;
 mod ls;
 mod man;
 mod migrate;
@@ -27,6 +28,8 @@ mod path;
 mod place;
 mod progress;
 mod relink;
+mod restore;
+mod rm;
 mod signals;
 
 use clap::{CommandFactory, Parser};
@@ -74,6 +77,8 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Ls(args) => ls::run(args, global, console, ctx),
         Verb::Path(args) => path::run(args, global, console),
         Verb::Label(args) => label::run(args, global, console, ctx),
+        Verb::Rm(args) => rm::run(args, global, console, ctx),
+        Verb::Restore(args) => restore::run(args, global, console, ctx),
         Verb::Index(args) => index::run(args, global, console, ctx),
         Verb::Check(args) => check::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),

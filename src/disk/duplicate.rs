@@ -4,76 +4,79 @@
 use std::ffi::OsStr;
 use std::io;
 
-use super::{Buffers, CopyError, Dir, FileKind, Identity, Meta, Xattrs, check_open, copy_file};
+use super::{Buffers, CopyError, Dir, FileKind, Identity, Meta, NewFile, Xattrs};
+use super::{check_open, copy_file};
 use crate::base::Stop;
 
-/// Copies the file or link `name` of `from` to `new` in `to`, where nothing may stand, and reads it back before
-/// it gets its name. Returns what the copy was made of.
+/// Copies a file with its mode, times and extended attributes, reads the copy back and compares. It has no
+/// name yet: [`NewFile::publish`] gives it one.
 ///
 /// # Errors
-/// What the system says; something that is neither file nor link; a copy that reads back differently; a file
-/// that did not hold still.
-pub fn duplicate(
+/// A source that can not be read, is no file, or did not hold still; a copy that can not be written.
+pub fn duplicate<'d>(
+    from: &Dir,
+    name: &OsStr,
+    to: &'d Dir,
+    stop: &Stop,
+) -> Result<NewFile<'d>, CopyError> {
+    let source = from.open_file(name).map_err(CopyError::Read)?;
+    let seen: Meta = rustix::fs::fstat(&source)
+        .map_err(|e| CopyError::Read(e.into()))?
+        .into();
+    if seen.kind != FileKind::File {
+        let what = format!("expected a file, found {}", seen.kind.described());
+        return Err(CopyError::Read(io::Error::other(what)));
+    }
+    let mut buffers = Buffers::new();
+    let (copy, copied) = copy_file(&source, &seen, to, &mut Identity, &mut buffers, stop)?;
+    if !copied.source.same_state(&seen) || copied.size != seen.size {
+        return Err(CopyError::Read(io::Error::other("it is being written")));
+    }
+    let attributes = Xattrs::of(&source).map_err(CopyError::Read)?;
+    attributes
+        .apply(copy.file())
+        .map_err(|(_, error)| CopyError::Write(error))?;
+    let owner = owner_of(&seen);
+    copy.dress(owner, seen.mode, seen.mtime)
+        .and_then(|()| copy.sync())
+        .map_err(CopyError::Write)?;
+    let back = check_open(copy.file(), &mut buffers, stop, &mut |_, _| {})?;
+    if back.digest != copied.digest {
+        let what = "what was read back is not what was written";
+        return Err(CopyError::Write(io::Error::other(what)));
+    }
+    Ok(copy)
+}
+
+/// Copies the file or link `name` of `from` to `new` in `to`, where nothing may stand. A file is read back before it
+/// gets its name.
+///
+/// # Errors
+/// What the system says; something that is neither file nor link; what [`duplicate`] says.
+pub fn duplicate_as(
     from: &Dir,
     name: &OsStr,
     to: &Dir,
     new: &OsStr,
-    buffers: &mut Buffers,
     stop: &Stop,
-) -> io::Result<Meta> {
+) -> io::Result<()> {
     let meta = from.stat(name)?;
-    match meta.kind {
-        FileKind::File => file(from, name, to, new, buffers, stop),
-        FileKind::Symlink => {
-            to.symlink(&from.read_link(name)?, new)?;
-            if let Some((uid, gid)) = owner_of(&meta) {
-                to.set_owner_of(new, uid, gid)?;
-            }
-            to.set_time_of(new, meta.mtime)?;
-            Ok(meta)
-        }
-        other => Err(io::Error::other(format!(
-            "can not be copied, it is {}",
-            other.described()
-        ))),
+    if meta.kind != FileKind::Symlink {
+        let mut copy = duplicate(from, name, to, stop).map_err(|error| match error {
+            CopyError::Read(error) | CopyError::Write(error) => error,
+            CopyError::Stopped => io::Error::new(io::ErrorKind::Interrupted, "interrupted"),
+        })?;
+        return copy.publish(new);
     }
+    to.symlink(&from.read_link(name)?, new)?;
+    if let Some((uid, gid)) = owner_of(&meta) {
+        to.set_owner_of(new, uid, gid)?;
+    }
+    to.set_time_of(new, meta.mtime)
 }
 
 fn owner_of(meta: &Meta) -> Option<(u32, u32)> {
     super::is_root().then_some((meta.uid, meta.gid))
-}
-
-fn file(
-    from: &Dir,
-    name: &OsStr,
-    to: &Dir,
-    new: &OsStr,
-    buffers: &mut Buffers,
-    stop: &Stop,
-) -> io::Result<Meta> {
-    let source = from.open_file(name)?;
-    let meta: Meta = rustix::fs::fstat(&source)?.into();
-    let (mut copy, copied) =
-        copy_file(&source, &meta, to, &mut Identity, buffers, stop).map_err(plain)?;
-    if !copied.source.same_state(&meta) {
-        return Err(io::Error::other("changed while it was copied"));
-    }
-    // An attribute that this filesystem does not take is no reason to have no copy.
-    let _ = Xattrs::of(&source).map(|attributes| attributes.apply(copy.file()));
-    copy.dress_again(owner_of(&meta), meta.mode, meta.mtime)?;
-    let back = check_open(copy.file(), buffers, stop, &mut |_, _| {}).map_err(plain)?;
-    if back.digest != copied.digest {
-        return Err(io::Error::other("what was written reads back differently"));
-    }
-    copy.publish(new)?;
-    Ok(meta)
-}
-
-fn plain(error: CopyError) -> io::Error {
-    match error {
-        CopyError::Read(error) | CopyError::Write(error) => error,
-        CopyError::Stopped => io::Error::new(io::ErrorKind::Interrupted, "interrupted"),
-    }
 }
 
 #[cfg(test)]
@@ -100,7 +103,7 @@ mod tests {
         dir.symlink(b"/nowhere", OsStr::new("link")).unwrap();
         let copy = |name: &str, new: &str| {
             let (name, new) = (OsStr::new(name), OsStr::new(new));
-            duplicate(&dir, name, &dir, new, &mut Buffers::new(), &Stop::new())
+            duplicate_as(&dir, name, &dir, new, &Stop::new())
         };
         copy("甲.md", "copy").unwrap();
         copy("link", "link2").unwrap();

@@ -17,6 +17,7 @@ mod copy;
 mod dir;
 mod duplicate;
 mod files;
+mod holds;
 mod lock;
 mod meta;
 mod new_file;
@@ -36,12 +37,13 @@ pub use copy::{
     digest_of_copy,
 };
 pub use dir::Dir;
-pub use duplicate::duplicate;
+pub use duplicate::{duplicate, duplicate_as};
 pub use files::{
     create_folder, create_private_folder, current_user, exists, is_folder, overwrite, read,
     read_dir_names, read_small, read_small_in, real_path, remove_file, remove_tree,
     rename_no_replace, set_mode, stat, symlink,
 };
+pub use holds::holds_all;
 pub use lock::{FileLock, LockAttempt};
 pub use meta::{FileKind, Meta, Stamp};
 pub use new_file::{NewFile, TEMPORARY_PREFIX, dress_file};
@@ -56,3 +58,8 @@ pub use xattrs::Xattrs;
 
 /// BLAKE3 of a file's content, the digest `b3sum` prints.
 pub type Digest = blake3::Hash;
+
+/// The digest of a content.
+pub fn digest(content: &[u8]) -> Digest {
+    blake3::hash(content)
+}

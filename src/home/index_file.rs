@@ -62,6 +62,11 @@ impl IndexFile {
         IndexFile { path }.parse(content.as_deref())
     }
 
+    /// Whether a content is that of an index which may be rewritten.
+    pub fn parses(content: &[u8]) -> bool {
+        Index::parse(content).is_ok() && repeated_key(content).is_none()
+    }
+
     /// Makes the index anew. `build` gets the present one, or `None` when it can not be understood. When what
     /// comes out differs, the present file goes to the trash, byte for byte.
     ///
@@ -83,7 +88,10 @@ impl IndexFile {
             let kept = match &content {
                 Some(content) => {
                     let why = "the index was made anew";
-                    Some(trash::keep(home, "index.json", content, why, context)?)
+                    let by = trash::Mark::of(disk::digest(&index.to_bytes()));
+                    let kept =
+                        trash::keep_before(home, "index.json", content, Some(by), why, context)?;
+                    Some(kept)
                 }
                 None => None,
             };

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::mend::Mend;
 use super::swap::{self, Settlement};
 use super::{Entry, Index, IndexFile, LockedHome, RelPath, SessionId, trash, views};
 use crate::base::{Context, Error, Result, failpoint, human};
@@ -56,6 +57,11 @@ pub enum Step {
         path: String,
         /// The reason.
         why: String,
+    },
+    /// One of the steps by which something is put away, brought back or put right.
+    Mend {
+        /// Which.
+        step: Mend,
     },
     /// The project views of these sessions (none named: of all) agree with the index.
     Views {
@@ -152,11 +158,10 @@ impl Pending {
     }
 
     fn needs_index(&self) -> bool {
-        self.record.steps.iter().any(|s| {
-            matches!(
-                s,
-                Step::Entry { .. } | Step::Renamed { .. } | Step::Views { .. }
-            )
+        self.record.steps.iter().any(|step| match step {
+            Step::Mend { step } => step.needs_index(),
+            Step::Entry { .. } | Step::Renamed { .. } | Step::Views { .. } => true,
+            _ => false,
         })
     }
 
@@ -184,9 +189,10 @@ impl Step {
     /// A path that leads out of the home was written by no command.
     fn check(&self, entry: &Path) -> Result<()> {
         let paths = match self {
-            Step::Rename { from, to } => vec![from, to],
-            Step::Swap { record } | Step::Undone { record } => vec![record],
-            Step::Trash { path, .. } => vec![path],
+            Step::Rename { from, to } => vec![Path::new(from), Path::new(to)],
+            Step::Swap { record } | Step::Undone { record } => vec![Path::new(record)],
+            Step::Trash { path, .. } => vec![Path::new(path)],
+            Step::Mend { step } => step.paths(),
             Step::Entry { .. } | Step::Renamed { .. } | Step::Views { .. } => vec![],
         };
         match paths.into_iter().all(|path| RelPath::new(path).is_ok()) {
@@ -230,6 +236,7 @@ impl Step {
                 let kept = trash::put(home, &rel, why, context)?;
                 Ok(Some(format!("put {} away", trash::shown(home, &kept))))
             }
+            Step::Mend { step } => step.done(home, context),
             Step::Views { ids } => {
                 let index = Index::read(home)?;
                 let outcome = views::follow(home, &index, ids.as_deref())?;
@@ -311,7 +318,7 @@ fn rename(
 }
 
 /// The folder that holds `path`, through no link, and the name in it; `None` when there is no such folder.
-fn below(root: &Dir, path: &Path) -> io::Result<Option<(Dir, OsString)>> {
+pub(super) fn below(root: &Dir, path: &Path) -> io::Result<Option<(Dir, OsString)>> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };

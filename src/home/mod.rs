@@ -18,6 +18,7 @@ pub mod journal;
 mod layout;
 mod lock;
 mod measure;
+pub mod mend;
 mod nearest;
 mod record;
 mod rel;

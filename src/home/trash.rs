@@ -1,31 +1,32 @@
 //! What was replaced, removed or repaired away is kept here, with a note on why and where it was.
+//!
+//! A folder of the trash is an *act*: one thing that a command did, and that can be taken back as one.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
-use super::{LockedHome, RelPath};
+use super::{Home, LockedHome, RelPath};
 use crate::base::{Context, Error, Result, failpoint};
 use crate::disk;
 
+mod acts;
+pub mod empty;
+mod note;
+
+pub use acts::{Act, act, acts, newest_holding};
+pub(crate) use acts::{TRASH, close};
+use note::lies;
+pub use note::{Added, Former, Mark, ModeChange, Note, Was};
+
 /// The note's name in each folder of the trash.
 pub const NOTE: &str = "note.json";
-
-#[derive(Serialize)]
-struct Note<'n> {
-    why: &'n str,
-    at: String,
-    /// Paths below the home. Each lies at the same path below the folder of this note.
-    was: Vec<String>,
-}
 
 /// Moves something of the home into the trash; `rel` is its path below the home. Returns where it is now.
 ///
 /// # Errors
 /// When it is not there, or can not be moved; then it is where it was.
 pub fn put(home: &LockedHome, rel: &RelPath, why: &str, context: &Context) -> Result<PathBuf> {
-    let to = make_room(home, rel, why, context)?;
+    let to = make_room(home, Was::new(rel.as_path()), why, context)?;
     failpoint::hit("trash.noted");
     disk::rename_no_replace(&home.root().join(rel.as_path()), &to)?;
     Ok(to)
@@ -44,12 +45,17 @@ pub fn put_entry(
     why: &str,
     context: &Context,
 ) -> Result<PathBuf> {
-    let folder = new_folder(home, context)?;
-    note(&folder, rel, why, context)?;
     let to = match name == NOTE {
         true => OsStr::new("_note.json"),
         false => name,
     };
+    let was = Was {
+        lies: to.into(),
+        ..Was::new(rel)
+    };
+    let folder = home
+        .trash()
+        .join(open(home, note_on(was, why, context), context)?);
     disk::Dir::open(&folder)
         .and_then(|trash| {
             dir.rename(name, &trash, to)?;
@@ -70,37 +76,92 @@ pub fn keep(
     why: &str,
     context: &Context,
 ) -> Result<PathBuf> {
-    let to = make_room(home, &RelPath::new(rel)?, why, context)?;
+    keep_before(home, rel, content, None, why, context)
+}
+
+/// Like [`keep`], where it is known what will stand in its place.
+///
+/// # Errors
+/// When it can not be written.
+pub fn keep_before(
+    home: &LockedHome,
+    rel: &str,
+    content: &[u8],
+    replaced_by: Option<Mark>,
+    why: &str,
+    context: &Context,
+) -> Result<PathBuf> {
+    let was = Was::new(RelPath::new(rel)?.as_path()).replaced_by(replaced_by);
+    let to = make_room(home, was, why, context)?;
     disk::write_new(&to, content, 0o600)?;
     Ok(to)
 }
 
-fn make_room(home: &LockedHome, rel: &RelPath, why: &str, context: &Context) -> Result<PathBuf> {
-    let rel = rel.as_path();
-    if rel.as_os_str().is_empty() || rel.starts_with(".wbhome/trash") {
-        return Err(Error::failed("can not be put into the trash:").at(rel));
+fn make_room(home: &LockedHome, was: Was, why: &str, context: &Context) -> Result<PathBuf> {
+    if was.path.as_os_str().is_empty() || was.path.starts_with(TRASH) {
+        return Err(Error::failed("can not be put into the trash:").at(&was.path));
     }
-    let folder = new_folder(home, context)?;
-    note(&folder, rel, why, context)?;
-    // The home's own name for the note is not free for what is kept.
-    let to = match rel.starts_with(NOTE) {
-        true => folder.join("_").join(rel),
-        false => folder.join(rel),
-    };
+    let lies = was.lies.clone();
+    let folder = home
+        .trash()
+        .join(open(home, note_on(was, why, context), context)?);
+    let to = folder.join(lies);
     disk::create_private_folder(to.parent().unwrap_or(&folder))?;
     Ok(to)
 }
 
-fn note(folder: &Path, rel: &Path, why: &str, context: &Context) -> Result<()> {
-    let note = Note {
-        why,
+fn note_on(was: Was, why: &str, context: &Context) -> Note {
+    Note {
+        why: why.to_owned(),
         at: context.clock.now().to_string(),
-        was: vec![crate::base::human::path(rel)],
-    };
-    let mut text = serde_json::to_vec_pretty(&note)
+        was: vec![was],
+        ..Note::default()
+    }
+}
+
+/// Makes the folder of an act, with its note; nothing else lies in it yet. Returns its name.
+///
+/// # Errors
+/// When it can not be written.
+pub fn open(home: &LockedHome, note: Note, context: &Context) -> Result<String> {
+    let folder = new_folder(home, context)?;
+    write_note(&folder, &note)?;
+    let name = folder.file_name().unwrap_or_default();
+    Ok(name.to_string_lossy().into_owned())
+}
+
+fn write_note(folder: &Path, note: &Note) -> Result<()> {
+    disk::write_new(&folder.join(NOTE), &text_of(folder, note)?, 0o600)
+}
+
+fn text_of(folder: &Path, note: &Note) -> Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(note)
         .map_err(|e| Error::io("can not write a note into", folder, e))?;
     text.push(b'\n');
-    disk::write_new(&folder.join(NOTE), &text, 0o600)
+    Ok(text)
+}
+
+/// Says of something in an act what stands in its place since.
+///
+/// # Errors
+/// When the note can not be read or written.
+pub fn mark(home: &LockedHome, act: &str, path: &Path, by: &Mark) -> Result<()> {
+    let Some(mut found) = self::act(home, act) else {
+        return Ok(());
+    };
+    let folder = home.trash().join(act);
+    for was in found.note.was.iter_mut().filter(|was| was.path == path) {
+        was.replaced_by = Some(by.clone());
+    }
+    let path = folder.join(NOTE);
+    let former = disk::read(&path)?;
+    disk::replace(
+        &path,
+        former.as_deref(),
+        &text_of(&folder, &found.note)?,
+        0o600,
+    )
+    .map(|_| ())
 }
 
 /// A folder of its own for each act: `<stamp>`, and with `-2` … when the second has had several.
@@ -129,7 +190,7 @@ fn new_folder(home: &LockedHome, context: &Context) -> Result<PathBuf> {
 }
 
 /// Where something in the trash would be shown: its path below the home.
-pub fn shown(home: &LockedHome, kept: &Path) -> String {
+pub fn shown(home: &Home, kept: &Path) -> String {
     let below = kept.strip_prefix(home.root()).unwrap_or(kept);
     crate::base::human::path(below)
 }

@@ -260,8 +260,13 @@ impl<'a> InPlace<'a> {
         let mut companions = Vec::new();
         let old = from.stat(name).map_err(fail)?;
         let copy = |name: &std::ffi::OsStr, new: &str| {
-            let (new, mut buffers) = (std::ffi::OsStr::new(new), Buffers::new());
-            disk::duplicate(&from, name, &workshop, new, &mut buffers, self.ctx.stop)
+            disk::duplicate_as(
+                &from,
+                name,
+                &workshop,
+                std::ffi::OsStr::new(new),
+                self.ctx.stop,
+            )
         };
         copy(name, "database").map_err(fail)?;
         for suffix in COMPANIONS {

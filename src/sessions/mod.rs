@@ -1,9 +1,11 @@
-//! Making and labelling sessions, and making the index agree with what is on the disk.
+//! Making, labelling, removing and bringing back sessions, and making the index agree with what is on the disk.
 
 mod agree;
 pub mod label;
 pub mod new;
 pub mod reconcile;
+pub mod remove;
+pub mod restore;
 mod scan;
 
 pub use agree::{Changes, Problem, Renamed};

@@ -5,11 +5,13 @@
 //! stands in the public behaviour of its engine. What is to be changed is planned here ([`slugs`]) or done in a private
 //! copy ([`database`]), and whoever puts it in place asks first whether somebody uses it.
 
+mod at_work;
 mod busy;
 pub mod database;
 mod registry;
 pub mod slugs;
 
+pub use at_work::AtWork;
 pub use busy::{DATABASE, Use, User, in_use, refuse_while_in_use};
 pub use registry::{Agent, Liveness, agents};
 

@@ -181,3 +181,74 @@ pub fn tool(name: &str, args: &[&str]) -> String {
     assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
     ran.stdout
 }
+
+impl Place {
+    /// What must never be lost: the content of every file and the target of every link in the home, the tool's own
+    /// trash included. What the tool counts and locks with is left out, and so are the index itself, whose entries change, and
+    /// links to sessions, which are made from it.
+    pub fn contents(&self) -> std::collections::BTreeSet<String> {
+        let own = [
+            "index.json",
+            ".wbhome/cache.json",
+            ".wbhome/lock",
+            ".wbhome/journal",
+        ];
+        let all = tree(&self.home()).into_iter();
+        all.filter(|(name, entry)| {
+            let name = String::from_utf8_lossy(name);
+            let derived =
+                own.iter().any(|own| name.starts_with(own)) || name.starts_with("projects/");
+            let note = name.starts_with(".wbhome/trash/") && name.ends_with("/note.json");
+            entry.kind != 'd' && !derived && !note
+        })
+        .map(|(_, entry)| format!("{}:{}", entry.kind, entry.content))
+        .collect()
+    }
+
+    /// Nothing that was there has gone.
+    #[track_caller]
+    pub fn nothing_lost(&self, before: &std::collections::BTreeSet<String>) {
+        let mut now = self.contents();
+        // A former index that has become the index again is there.
+        now.insert(format!(
+            "f:{}",
+            super::digest(&self.home().join("index.json"))
+        ));
+        let lost: Vec<&String> = before.difference(&now).collect();
+        assert!(lost.is_empty(), "lost: {lost:?}");
+    }
+
+    /// Files and links of the home with modes, times and content, without the tool's own, and without what is made from
+    /// the index.
+    pub fn files(&self) -> BTreeMap<Vec<u8>, Entry> {
+        let mut files = self.apart_from_own();
+        files.retain(|name, entry| {
+            entry.kind != 'd' && name != b"index.json" && !name.starts_with(b"projects/")
+        });
+        files
+    }
+
+    /// The names of the acts in the trash, the oldest first as long as there are fewer than ten a second.
+    pub fn acts(&self) -> Vec<String> {
+        let Ok(acts) = std::fs::read_dir(self.home().join(".wbhome/trash")) else {
+            return Vec::new();
+        };
+        let mut acts: Vec<String> = acts
+            .map(|act| act.unwrap().file_name().into_string().unwrap())
+            .collect();
+        acts.sort();
+        acts
+    }
+
+    /// An agent, which is this test, works in a folder of the home, as the application's registry says.
+    pub fn agent_in(&self, rel: &str) {
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        let noted = serde_json::json!({
+            "pid": std::process::id(), "kind": "interactive", "sessionId": "一",
+            "cwd": self.home().join(rel), "startedAt": now.as_millis() as u64,
+        });
+        self.put("me/.workbuddy/sessions/1.json", noted.to_string());
+    }
+}

@@ -25,6 +25,8 @@ pub(super) struct Wire {
     turn: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
 }
 
 impl From<Finding> for Wire {
@@ -45,6 +47,7 @@ impl From<Finding> for Wire {
             relation: finding.relation,
             turn: finding.turn,
             count: finding.count,
+            command: finding.command,
         }
     }
 }
@@ -60,6 +63,7 @@ impl From<Wire> for Finding {
             relation: wire.relation,
             turn: wire.turn,
             count: wire.count,
+            command: wire.command,
         }
     }
 }

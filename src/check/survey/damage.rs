@@ -2,11 +2,11 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::view::{View, copy_in};
 use crate::base::human;
-use crate::check::{Defect, Finding, FindingKind, is_left_alone, is_selected};
+use crate::check::{Defect, Finding, FindingKind, is_left_alone, is_selected, twin};
 use crate::disk::{FileKind, Folder};
 
 /// Torn and zero-filled files; with what stands whole beside them.
@@ -23,10 +23,20 @@ pub(super) fn find(view: &View) -> Vec<Finding> {
                 Defect::NulRun { length, .. } => (FindingKind::NulRun, *length),
             };
             let mut detail = described(defect);
-            if let Some(copy) = whole_copy(view, rel) {
-                detail.push_str(&format!("; the copy \"{copy}\" beside it is whole"));
+            let whole = whole_copies(view, rel);
+            if let Some(copy) = whole.first() {
+                let mark = mark(file_name(rel), file_name(copy));
+                detail.push_str(&format!("; the copy \"{mark}\" beside it is whole"));
             }
-            Finding::new(kind, rel, detail).count(count)
+            let command = match whole.as_slice() {
+                [] => None,
+                [_] => twin::command(rel),
+                // Of several, one has to be named.
+                [first, ..] => twin::command(first),
+            };
+            Finding::new(kind, rel, detail)
+                .count(count)
+                .command(command)
         })
         .collect()
 }
@@ -85,19 +95,26 @@ fn is_present_copy(view: &View, rel: &Path) -> bool {
     folder.is_some_and(|folder| copy_in(folder, entry).is_some_and(|copy| copy.present))
 }
 
-/// The mark of a second version of a damaged file that is not damaged itself.
-fn whole_copy(view: &View, rel: &Path) -> Option<String> {
-    let (folder, name) = (view.folder(rel.parent()?)?, rel.file_name()?);
+/// The second versions of a damaged file that are not damaged themselves.
+fn whole_copies(view: &View, rel: &Path) -> Vec<PathBuf> {
+    let (Some(folder), name) = (rel.parent().and_then(|p| view.folder(p)), file_name(rel)) else {
+        return Vec::new();
+    };
     folder
         .entries
         .iter()
         .filter(|entry| entry.meta.kind == FileKind::File && entry.meta.size > 0)
         .filter(|entry| view.defects(&folder.rel.join(&entry.name)).is_empty())
-        .find(|entry| {
-            entry.name != name
-                && copy_in(folder, entry).is_some_and(|copy| copy.original == name.as_bytes())
+        .filter(|entry| {
+            entry.name.as_bytes() != name
+                && copy_in(folder, entry).is_some_and(|copy| copy.original == name)
         })
-        .map(|entry| mark(name.as_bytes(), entry.name.as_bytes()))
+        .map(|entry| folder.rel.join(&entry.name))
+        .collect()
+}
+
+fn file_name(rel: &Path) -> &[u8] {
+    rel.file_name().unwrap_or_default().as_bytes()
 }
 
 /// What the name of a copy adds to that of its original: `(1)`; the whole name when it adds nothing in one place.

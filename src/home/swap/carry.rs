@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{DONE, Done, Head, OVERTAKEN, STEPS, Seen, Step, read_head, read_steps, split, stamp};
 use crate::base::{Context, Error, Result, failpoint};
-use crate::disk::{self, Buffers, Dir, FileKind};
+use crate::disk::{self, Dir, FileKind};
 use crate::home::{LockedHome, RelPath};
 use crate::state;
 
@@ -253,7 +253,7 @@ impl Carry {
             if to.find(own)?.is_none() {
                 match staging.rename(&name, &to, own) {
                     Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                        disk::duplicate(staging, &name, &to, own, &mut Buffers::new(), ctx.stop)?;
+                        disk::duplicate_as(staging, &name, &to, own, ctx.stop)?;
                     }
                     done => done?,
                 }

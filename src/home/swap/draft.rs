@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{DONE, Done, FORMER, HEAD, Head, Root, STEPS, Seen, Step, carry, pair, split};
 use crate::base::{Context, Error, Result, failpoint, human};
-use crate::disk::{self, Buffers, Dir, FileKind, Meta, NewFile};
+use crate::disk::{self, Dir, FileKind, Meta, NewFile};
 use crate::home::journal::{self, Pending};
 use crate::home::{LockedHome, RelPath};
 use crate::state;
@@ -360,8 +360,7 @@ impl<'d> Draft<'d> {
         if old.kind == FileKind::File && to.hard_link(&from, name, name).is_ok() {
             return Ok(());
         }
-        let mut buffers = Buffers::new();
-        disk::duplicate(&from, name, &to, name, &mut buffers, self.ctx.stop).map_err(fail)?;
+        disk::duplicate_as(&from, name, &to, name, self.ctx.stop).map_err(fail)?;
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use super::carry::Moves;
 use super::{DONE, Draft, FORMER, Seen, Step, Swap, split};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
-use crate::disk::{self, Buffers, Dir, FileKind, Meta, Tree};
+use crate::disk::{self, Dir, FileKind, Meta, Tree};
 use crate::home::journal;
 use crate::home::{LockedHome, RelPath};
 
@@ -307,6 +307,6 @@ fn rebuild(swap: &Swap, root: usize, at: &Path, draft: &Draft, ctx: &Context) ->
     if is_file && to.hard_link(&from, name, built_name).is_ok() {
         return Ok(built);
     }
-    disk::duplicate(&from, name, to, built_name, &mut Buffers::new(), ctx.stop).map_err(fail)?;
+    disk::duplicate_as(&from, name, to, built_name, ctx.stop).map_err(fail)?;
     Ok(built)
 }

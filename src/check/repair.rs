@@ -1,0 +1,477 @@
+//! `wbhome check --repair`: what can not lose anything, and nothing more.
+//!
+//! [`plan`] goes through the findings and decides; each decision carries the facts that it rests on. [`apply`]
+//! does all of it as one act, which `wbhome restore` takes back as one. Right before a copy goes into the
+//! trash it is compared once more, so nothing goes of which not every byte is still there.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::conflict::Relation;
+use super::finding::session_of;
+use super::{Finding, FindingKind, Outcome as Looked};
+use crate::base::wire::WirePath;
+use crate::base::{Context, Error, Result, human};
+use crate::disk::Dir;
+use crate::home::journal::{self, Step};
+use crate::home::mend::{self, INDEX, Mend, Seen};
+use crate::home::trash::{self, Added, Former, Mark, ModeChange, Note, Was};
+use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status};
+use crate::state::{Agent, AtWork};
+
+mod copies;
+mod fill;
+mod links;
+
+/// What is asked for, and what the caller knows.
+#[derive(Debug, Default)]
+pub struct Request<'a> {
+    /// Files that only the second version of a session has are copied into the session.
+    pub fill: bool,
+    /// Where the home was moved from.
+    pub moved: Vec<Moved>,
+    /// The agents that the application names.
+    pub agents: &'a [Agent],
+    /// The caller will change the index: the present one is kept.
+    pub keep_index: bool,
+}
+
+/// A folder that has moved into the home.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Where it was.
+    pub old: PathBuf,
+    /// Where it is, below the home; empty for the home itself.
+    pub within: PathBuf,
+}
+
+/// What kind of repair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// A second version went into the trash.
+    PutAway,
+    /// A file was copied from the second version of a session.
+    Filled,
+    /// A link was pointed into the home.
+    Pointed,
+    /// A mode was tightened.
+    Tightened,
+}
+
+/// Something that is put right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mended {
+    /// How.
+    pub what: What,
+    /// Where, below the home; empty for the home itself.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// Of a second version, its original; of a file that was filled in, where it came from.
+    pub of: Option<WirePath>,
+    /// How a second version relates to its original.
+    pub relation: Option<Relation>,
+    /// What was the case, for a person.
+    pub detail: String,
+}
+
+/// Something that is for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Left {
+    /// Where, below the home.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// What stands beside it.
+    pub of: Option<WirePath>,
+    /// Why it was left, for a person.
+    pub why: String,
+}
+
+/// What would be put right.
+#[derive(Debug, Serialize)]
+pub struct Plan {
+    /// What is put right, in the order in which it is done.
+    pub mended: Vec<Mended>,
+    /// What is left for a person.
+    pub left: Vec<Left>,
+    #[serde(skip)]
+    items: Vec<Item>,
+    #[serde(skip)]
+    keep_index: bool,
+}
+
+/// What was put right.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The act of the trash that takes it back; none when there was nothing to do.
+    pub act: Option<String>,
+    /// What was put right.
+    pub mended: Vec<Mended>,
+    /// What is left for a person.
+    pub left: Vec<Left>,
+}
+
+/// A repair, with all that it rests on.
+#[derive(Debug)]
+struct Item {
+    path: PathBuf,
+    action: Action,
+    /// What a person is told of it; nothing of a folder that is made for what is copied into it.
+    told: Option<Mended>,
+}
+
+#[derive(Debug)]
+enum Action {
+    PutAway {
+        seen: Seen,
+        held_by: PathBuf,
+        /// Its entry in the index, when it is the second version of a whole session.
+        entry: Option<Entry>,
+    },
+    Copy {
+        from: PathBuf,
+        seen: Seen,
+        mark: Option<Mark>,
+    },
+    Folder {
+        like: PathBuf,
+    },
+    Mode {
+        before: u32,
+        after: u32,
+    },
+    Point {
+        seen: Seen,
+        target: PathBuf,
+    },
+}
+
+/// Deciding: what is looked at, and what has been decided so far.
+struct Deciding<'a> {
+    home: &'a Home,
+    root: &'a Dir,
+    request: &'a Request<'a>,
+    context: &'a Context<'a>,
+    at_work: AtWork<'a>,
+    /// None when it is broken.
+    index: Option<Index>,
+    items: Vec<Item>,
+    left: Vec<Left>,
+    /// Files that will be copied: from the new path to where they come from.
+    coming: HashMap<PathBuf, PathBuf>,
+}
+
+/// What can be put right of what was found.
+///
+/// # Errors
+/// When the home can not be read, and interruption.
+pub fn plan(home: &Home, looked: &Looked, request: &Request, context: &Context) -> Result<Plan> {
+    let root =
+        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
+    let mut deciding = Deciding {
+        home,
+        root: &root,
+        request,
+        context,
+        at_work: AtWork::look(home.root(), request.agents),
+        index: IndexFile::check(home).ok(),
+        items: Vec::new(),
+        left: Vec::new(),
+        coming: HashMap::new(),
+    };
+    for finding in &looked.findings {
+        context.stop.check()?;
+        match finding.kind {
+            FindingKind::ConflictCopy | FindingKind::ConflictDir => deciding.copy(finding)?,
+            FindingKind::DanglingLink | FindingKind::OutsideLink => deciding.link(finding)?,
+            FindingKind::OpenToOthers => deciding.mode(finding)?,
+            _ => {}
+        }
+    }
+    let Deciding {
+        mut items, left, ..
+    } = deciding;
+    in_order(&mut items);
+    Ok(Plan {
+        mended: items.iter().filter_map(|item| item.told.clone()).collect(),
+        left,
+        items,
+        keep_index: request.keep_index,
+    })
+}
+
+/// What is copied comes before what is put away; of second versions of second versions, the outer ones first.
+fn in_order(items: &mut [Item]) {
+    let held: BTreeMap<PathBuf, PathBuf> = items
+        .iter()
+        .filter_map(|item| match &item.action {
+            Action::PutAway { held_by, .. } => Some((item.path.clone(), held_by.clone())),
+            _ => None,
+        })
+        .collect();
+    // Names only become shorter on the way to the original, so the way ends.
+    let depth =
+        |path: &Path| std::iter::successors(held.get(path), |original| held.get(*original)).count();
+    items.sort_by_key(|item| match item.action {
+        Action::PutAway { .. } => (1, usize::MAX - depth(&item.path)),
+        _ => (0, 0),
+    });
+}
+
+impl Deciding<'_> {
+    fn leave(&mut self, path: &Path, of: Option<&Path>, why: impl Into<String>) {
+        self.left.push(Left {
+            path: path.to_path_buf().into(),
+            of: of.map(|of| of.to_path_buf().into()),
+            why: why.into(),
+        });
+    }
+
+    /// Who works with this or in its session, if anybody does.
+    fn busy(&self, path: &Path) -> Option<String> {
+        let session = session_of(path).map(|id| self.home.sessions().join(id));
+        session
+            .and_then(|folder| self.at_work.agent_in(&folder))
+            .or_else(|| self.at_work.writer_of(&self.home.root().join(path)))
+    }
+
+    fn mode(&mut self, finding: &Finding) -> Result<()> {
+        let path = &finding.path;
+        let Some(meta) = mend::look(self.root, path)? else {
+            return Ok(());
+        };
+        let (before, after) = (meta.mode, meta.mode & !0o077);
+        self.items.push(Item {
+            path: path.clone(),
+            action: Action::Mode { before, after },
+            told: Some(Mended {
+                what: What::Tightened,
+                path: path.clone().into(),
+                of: None,
+                relation: None,
+                detail: format!("mode {before:04o} → {after:04o}"),
+            }),
+        });
+        Ok(())
+    }
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty() && !self.keep_index
+    }
+
+    fn note(&self, index: Option<&Index>, at: String) -> Note {
+        let mut note = Note {
+            why: "repaired what check has found".to_owned(),
+            at,
+            command: Some("check --repair".to_owned()),
+            ..Note::default()
+        };
+        for item in &self.items {
+            let was = Was::new(item.path.clone());
+            let why = item.told.as_ref().map(|told| told.detail.clone());
+            let path = WirePath(item.path.clone());
+            match &item.action {
+                Action::PutAway { entry, .. } => {
+                    note.was.push(Was { why, ..was });
+                    note.entries.extend(entry.as_ref().map(|entry| Former {
+                        id: entry.id().to_owned(),
+                        status: entry.text("status").map(str::to_owned),
+                    }));
+                }
+                Action::Copy { mark, .. } => {
+                    let mark = mark.clone();
+                    note.added.push(Added { path, mark });
+                }
+                Action::Folder { .. } => note.added.push(Added { path, mark: None }),
+                Action::Mode { before, after } => note.modes.push(ModeChange {
+                    path,
+                    mode: *before,
+                    now: *after,
+                }),
+                Action::Point { target, .. } => {
+                    let mark = Mark::Link(target.clone().into());
+                    note.was.push(Was { why, ..was }.replaced_by(Some(mark)));
+                }
+            }
+        }
+        if index.is_some() && (self.keep_index || !note.entries.is_empty()) {
+            note.was.push(Was::new(INDEX));
+        }
+        note
+    }
+
+    fn steps(&self, act: &str, keeps_index: bool, at: String) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut gone = Vec::new();
+        if keeps_index {
+            let act = act.to_owned();
+            steps.push(Mend::KeepIndex { act });
+        }
+        for item in &self.items {
+            let (path, act) = (item.path.clone().into(), act.to_owned());
+            let lies = Was::new(item.path.clone()).lies.into();
+            steps.push(match &item.action {
+                Action::PutAway {
+                    seen,
+                    held_by,
+                    entry,
+                } => {
+                    gone.extend(entry.as_ref().map(|entry| entry.fields().clone()));
+                    Mend::PutAway {
+                        path,
+                        act,
+                        lies,
+                        seen: *seen,
+                        held_by: Some(held_by.clone().into()),
+                    }
+                }
+                Action::Copy { from, seen, .. } => Mend::Copy {
+                    from: from.clone().into(),
+                    seen: *seen,
+                    path,
+                    instead: None,
+                },
+                Action::Folder { like } => Mend::Folder {
+                    like: like.clone().into(),
+                    path,
+                },
+                Action::Mode { before, after } => Mend::Mode {
+                    path,
+                    before: *before,
+                    after: *after,
+                },
+                Action::Point { seen, target } => Mend::Point {
+                    path,
+                    act,
+                    lies,
+                    seen: *seen,
+                    target: target.clone().into(),
+                },
+            });
+        }
+        let ids: Vec<String> = gone
+            .iter()
+            .filter_map(|fields| Some(fields.get("id")?.as_str()?.to_owned()))
+            .collect();
+        if !gone.is_empty() {
+            steps.push(Mend::Remove { entries: gone, at });
+        }
+        let mut steps: Vec<Step> = steps.into_iter().map(|step| Step::Mend { step }).collect();
+        if !ids.is_empty() {
+            steps.push(Step::Views { ids: Some(ids) });
+        }
+        let close = Mend::Close {
+            act: act.to_owned(),
+        };
+        steps.push(Step::Mend { step: close });
+        steps
+    }
+}
+
+/// Puts it right. The caller, who may change the index afterwards, calls [`settle_index`] when that is done.
+///
+/// # Errors
+/// When nothing can be written; the next command goes on from there.
+pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome> {
+    if plan.is_empty() {
+        return Ok(Outcome {
+            left: plan.left,
+            ..Outcome::default()
+        });
+    }
+    let root =
+        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
+    let at = context.clock.now().to_string();
+    let note = plan.note(IndexFile::check(home).ok().as_ref(), at.clone());
+    let keeps_index = note.was.iter().any(|was| was.path == Path::new(INDEX));
+    let act = trash::open(home, note, context)?;
+    let steps = plan.steps(&act, keeps_index, at);
+    let told = journal::begin(home, "check --repair", steps, context)?.complete(home, context)?;
+    let Plan {
+        items, mut left, ..
+    } = plan;
+    let held = trash::act(home, &act);
+    let kept = |path: &Path| {
+        let lies = Was::new(path).lies;
+        held.as_ref()
+            .is_some_and(|act| act.look(&root, &lies).is_some())
+    };
+    let mut mended = Vec::new();
+    for item in items {
+        let there = mend::look(&root, &item.path)?;
+        let done = match &item.action {
+            Action::PutAway { .. } | Action::Point { .. } => kept(&item.path),
+            Action::Copy { .. } | Action::Folder { .. } => there.is_some(),
+            Action::Mode { after, .. } => there.is_some_and(|meta| meta.mode == *after),
+        };
+        match item.told {
+            Some(told) if done => mended.push(told),
+            Some(undone) => left.push(Left {
+                path: undone.path.clone(),
+                of: undone.of,
+                why: why_left(&told, &undone.path),
+            }),
+            None => {}
+        }
+    }
+    Ok(Outcome {
+        act: held.map(|act| act.name),
+        mended,
+        left,
+    })
+}
+
+/// What a step has said of what it did not do.
+fn why_left(told: &[String], path: &Path) -> String {
+    let shown = human::path(path);
+    let of = |line: &&String| line.starts_with("left") && line.contains(&shown);
+    match told.iter().find(of) {
+        Some(line) => {
+            let plain = format!("left {shown}: ");
+            line.strip_prefix(&plain)
+                .or_else(|| line.strip_prefix("left: "))
+                .unwrap_or(line)
+                .to_owned()
+        }
+        None => "it has changed meanwhile".to_owned(),
+    }
+}
+
+/// Says in the act what the index has become, so that it can be taken back as long as nobody has changed it
+/// since; a former index that is the present one is not kept. Whether the act is still there.
+///
+/// # Errors
+/// When it can not be read or written.
+pub fn settle_index(home: &LockedHome, act: &str, context: &Context) -> Result<bool> {
+    let root =
+        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
+    let kept = Path::new(trash::TRASH).join(act).join(INDEX);
+    let former = mend::mark(&root, &kept, context.stop)?;
+    let present = mend::mark(&root, Path::new(INDEX), context.stop)?;
+    match (former, present) {
+        (Some(former), Some(present)) if former == present => {
+            crate::disk::remove_file(&home.root().join(kept))?;
+            trash::close(home, act)?;
+        }
+        (Some(_), Some(present)) => trash::mark(home, act, Path::new(INDEX), &present)?,
+        _ => {}
+    }
+    Ok(trash::act(home, act).is_some())
+}
+
+/// The entry of a second version of a whole session.
+fn entry_of(index: Option<&Index>, path: &Path) -> Option<Entry> {
+    let mut names = path.iter();
+    let (room, name, rest) = (names.next()?, names.next()?, names.next());
+    if room != "sessions" || rest.is_some() {
+        return None;
+    }
+    let id = SessionId::of_folder(name)?;
+    let entry = index?.find(id.as_str())?;
+    (entry.status() != Status::Removed).then(|| entry.clone())
+}

@@ -1,0 +1,252 @@
+//! `wbhome check --repair`: look, put right what can not lose anything, look again.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::{CheckArgs, Found};
+use crate::base::{Context, Error, Exit, Result, human};
+use crate::check::repair::{self, Left, Mended, Moved, Request, What};
+use crate::check::{Finding, FindingKind, Options};
+use crate::cli::args::Global;
+use crate::cli::output::{Console, FAINT, STRONG, styled};
+use crate::cli::{live, place};
+use crate::home::{Home, IndexFile, LockedHome};
+use crate::migrate;
+use crate::sessions::{Changes, reconcile};
+
+/// What would be done.
+#[derive(Serialize)]
+struct Planned {
+    #[serde(flatten)]
+    plan: repair::Plan,
+    index: Option<Changes>,
+}
+
+/// What was done, and what is still wrong.
+#[derive(Serialize)]
+struct Repaired {
+    #[serde(flatten)]
+    done: repair::Outcome,
+    index: Option<Changes>,
+    counts: std::collections::BTreeMap<FindingKind, u64>,
+    findings: Vec<Finding>,
+}
+
+pub(super) fn run(
+    args: &CheckArgs,
+    home: &Home,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    if !home.is_trusted() {
+        return Err(
+            Error::failed("was merely found, and is not changed by a repair:")
+                .at(home.root())
+                .hint(format!("name it: --home {}", human::quoted(home.root()))),
+        );
+    }
+    let options = super::options(args, home)?;
+    if global.dry_run {
+        let found = super::look(&options, home, Some(console), ctx)?;
+        let (plan, index) = plan(args, &options, home, &found, console, ctx)?;
+        let planned = Planned {
+            plan,
+            index: index.map(|plan| plan.changes),
+        };
+        console.result("check-repair-plan/1", &planned, |out| {
+            let index = planned.index.as_ref();
+            write(
+                out,
+                &planned.plan.mended,
+                &planned.plan.left,
+                index,
+                console.verbose,
+            );
+        })?;
+        return Ok(found.exit());
+    }
+    let locked = place::lock(home, "check --repair", global, console, ctx)?;
+    let found = super::look(&options, &locked, Some(console), ctx)?;
+    let (plan, index) = plan(args, &options, &locked, &found, console, ctx)?;
+    let changes_index = index.is_some();
+    let mut done = repair::apply(&locked, plan, ctx)?;
+    let index = match changes_index {
+        true => reconciled(&locked, ctx)?,
+        false => None,
+    };
+    if let Some(act) = &done.act
+        && !repair::settle_index(&locked, act, ctx)?
+    {
+        done.act = None;
+    }
+    let after = super::look(&options, &locked, None, ctx)?;
+    let repaired = Repaired {
+        done,
+        index,
+        counts: after.outcome.counts.clone(),
+        findings: after.outcome.findings.clone(),
+    };
+    console.report("check-repair/1", &repaired, |out| {
+        tell(out, &repaired, &after, console.verbose);
+    })?;
+    Ok(after.exit())
+}
+
+/// What can be put right, and what the index would change.
+fn plan(
+    args: &CheckArgs,
+    options: &Options,
+    home: &Home,
+    found: &Found,
+    console: &Console,
+    ctx: &Context,
+) -> Result<(repair::Plan, Option<reconcile::Plan>)> {
+    let agents = live::agents(home, console);
+    // The index is the whole home's.
+    let index = match options.only.is_none() && IndexFile::check(home).is_ok() {
+        true => Some(reconcile::plan(home, false, ctx)?).filter(|plan| plan.changes.any()),
+        false => None,
+    };
+    let request = Request {
+        fill: args.fill,
+        moved: moved(home)?,
+        agents: &agents,
+        keep_index: index.is_some(),
+    };
+    let plan = repair::plan(home, &found.outcome, &request, ctx)?;
+    Ok((plan, index))
+}
+
+fn reconciled(home: &LockedHome, ctx: &Context) -> Result<Option<Changes>> {
+    // Looked at again: what was put away is not there any more.
+    let plan = reconcile::plan(home, false, ctx)?;
+    let done = reconcile::apply(home, plan, ctx)?;
+    Ok(Some(done.changes).filter(Changes::any))
+}
+
+/// The places that the newest migration has moved from, and where in the home they are now.
+fn moved(home: &Home) -> Result<Vec<Moved>> {
+    let Some(record) = migrate::Record::newest(&home.own())? else {
+        return Ok(Vec::new());
+    };
+    let settings = record.settings();
+    let mappings = settings.mappings.iter().filter_map(|mapping| {
+        let within = Path::new(&mapping.new).strip_prefix(&settings.dest).ok()?;
+        Some(Moved {
+            old: PathBuf::from(&mapping.old),
+            within: within.to_path_buf(),
+        })
+    });
+    // A place that holds the home is no old one.
+    let mappings = mappings.filter(|moved| !home.root().starts_with(&moved.old));
+    Ok(mappings.collect())
+}
+
+fn tell(out: &mut String, repaired: &Repaired, after: &Found, all: bool) {
+    let done = &repaired.done;
+    write(out, &done.mended, &done.left, repaired.index.as_ref(), all);
+    if let Some(act) = &done.act {
+        let _ = writeln!(out, "\nTo take it back: wbhome restore {act} --from trash");
+    }
+    let problems = after
+        .outcome
+        .findings
+        .iter()
+        .filter(|f| f.kind.is_problem());
+    let problems = problems.count() as u64;
+    let _ = match problems {
+        0 => writeln!(out, "\nNothing is wrong any more."),
+        n => writeln!(
+            out,
+            "\n{} left.  See them: wbhome check",
+            human::plural(n, "problem", "problems")
+        ),
+    };
+}
+
+/// So many of a kind are shown when not all are.
+const SHOWN: usize = 3;
+
+fn write(out: &mut String, mended: &[Mended], left: &[Left], index: Option<&Changes>, all: bool) {
+    if mended.is_empty() && index.is_none() {
+        let _ = writeln!(out, "Nothing to repair.");
+    }
+    for (what, word) in [
+        (What::PutAway, "put away"),
+        (What::Filled, "filled in"),
+        (What::Pointed, "pointed"),
+        (What::Tightened, "tightened"),
+    ] {
+        let of_kind: Vec<&Mended> = mended.iter().filter(|m| m.what == what).collect();
+        let lines = of_kind.iter().map(|mended| {
+            let path = match mended.path.as_os_str().is_empty() {
+                true => ".".to_owned(),
+                false => human::path(&mended.path),
+            };
+            format!("{path} {}", mended.detail)
+        });
+        rows(out, word, lines.collect(), all);
+    }
+    if let Some(changes) = index {
+        rows(out, "index", vec![told(changes)], all);
+    }
+    if !left.is_empty() {
+        let _ = writeln!(out, "\n{}", styled(STRONG, "Left for you"));
+        let shown = match all || left.len() <= SHOWN + 1 {
+            true => left.len(),
+            false => SHOWN,
+        };
+        for left in left.iter().take(shown) {
+            let _ = writeln!(out, "  {}   {}", human::path(&left.path), left.why);
+            if let Some(of) = &left.of {
+                let _ = writeln!(out, "  {}", human::path(of));
+            }
+        }
+        if shown < left.len() {
+            let more = human::count((left.len() - shown) as u64);
+            let _ = writeln!(out, "  {}", styled(FAINT, format!("… {more} more")));
+        }
+    }
+}
+
+fn rows(out: &mut String, word: &str, lines: Vec<String>, all: bool) {
+    let shown = match all || lines.len() <= SHOWN + 1 {
+        true => lines.len(),
+        false => SHOWN,
+    };
+    let count = human::count(lines.len() as u64);
+    for (i, line) in lines.iter().take(shown).enumerate() {
+        let head = match i {
+            0 => styled(STRONG, format!("{word:<10}{count:>5}")),
+            _ => " ".repeat(15),
+        };
+        let _ = writeln!(out, "  {head}   {line}");
+    }
+    if shown < lines.len() {
+        let more = human::count((lines.len() - shown) as u64);
+        let _ = writeln!(
+            out,
+            "  {}   {}",
+            " ".repeat(15),
+            styled(FAINT, format!("… {more} more"))
+        );
+    }
+}
+
+/// `2 added, 1 missing`
+fn told(changes: &Changes) -> String {
+    let counts = [
+        (changes.missing.len(), "missing"),
+        (changes.renamed.len(), "renamed"),
+        (changes.added.len(), "added"),
+        (changes.returned.len(), "returned"),
+        (changes.archived.len(), "archived"),
+        (changes.completed.len(), "completed"),
+    ];
+    let counts = counts.iter().filter(|(n, _)| *n > 0);
+    let told: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
+    format!("made to agree with the disk: {}", told.join(", "))
+}

@@ -1,0 +1,252 @@
+//! `wbhome restore`: what was put into the trash, back again; a whole second version in the place of a damaged
+//! file.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+
+use super::args::Global;
+use super::complete;
+use super::live;
+use super::output::{Console, FAINT, STRONG, styled};
+use super::place;
+use crate::base::{Context, Error, Exit, Result, human};
+use crate::check::twin;
+use crate::home::{Home, resolve_in, split};
+use crate::sessions::restore::{self, Listing, Outcome, Plan, Request};
+
+/// Bring back a session, a file, or everything that one command has put away
+///
+/// Nothing that is there is written over: it is refused, and with --force goes into the trash itself. Without
+/// SESSION or ACT, lists what the trash holds.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wbhome restore --from trash                                      what the trash holds
+  wbhome restore 20240603_crawler --from trash                     a session that was removed
+  wbhome restore 20240615T120000Z-2 --from trash                   all that one command has done
+  wbhome restore crawler/context/turn_005.json --from twin         the whole copy beside a torn file")]
+pub(super) struct RestoreArgs {
+    /// A session or something in it; or an act of the trash
+    #[arg(value_name = "SESSION[/PATH]|ACT", add = complete::sessions())]
+    what: Option<String>,
+    /// From where
+    #[arg(long, value_name = "PLACE")]
+    from: From,
+    /// Put what is in the way into the trash
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum From {
+    /// What commands have put away
+    Trash,
+    /// The second version that a sync client has left beside it
+    Twin,
+}
+
+pub(super) fn run(
+    args: RestoreArgs,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    let home = place::open(global)?;
+    match (args.from, args.what) {
+        (From::Trash, None) => {
+            let listing = restore::list(&home, ctx)?;
+            console.result("trash/1", &listing, |out| {
+                write_list(out, &listing, ctx, console)
+            })?;
+            Ok(Exit::Done)
+        }
+        (From::Twin, None) => {
+            Err(Error::usage("no file was named")
+                .hint("write wbhome restore SESSION/PATH --from twin"))
+        }
+        (From::Trash, Some(what)) => {
+            let request = Request {
+                what,
+                force: args.force,
+            };
+            from_trash(&home, &request, global, console, ctx)
+        }
+        (From::Twin, Some(what)) => from_twin(&home, &what, args.force, global, console, ctx),
+    }
+}
+
+fn from_trash(
+    home: &Home,
+    request: &Request,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    let agents = live::agents(home, console);
+    if global.dry_run {
+        let plan = restore::plan(home, request, &agents, ctx)?;
+        console.result("restore-plan/1", &plan, |out| write(out, &plan))?;
+        return Ok(Exit::Done);
+    }
+    let locked = place::lock(home, "restore", global, console, ctx)?;
+    let plan = restore::plan(&locked, request, &agents, ctx)?;
+    let done = restore::apply(&locked, plan, ctx)?;
+    for line in &done.left {
+        console.warn(&human::escape(line));
+    }
+    console.report("restore/1", &done, |out| {
+        write(out, &done.done);
+        kept(out, &done);
+    })?;
+    Ok(match done.left.is_empty() {
+        true => Exit::Done,
+        false => Exit::Partial,
+    })
+}
+
+fn write(out: &mut String, plan: &Plan) {
+    let mut line = |what: &str, path: &Path, more: &str| {
+        let shown = match path.as_os_str().is_empty() {
+            true => ".".to_owned(),
+            false => human::path(path),
+        };
+        let _ = writeln!(out, "  {what:<9}{shown}{more}");
+    };
+    for back in &plan.back {
+        let more = match back.replaces {
+            true => "   in the place of what was there",
+            false => "",
+        };
+        line("back", &back.path, more);
+    }
+    for away in &plan.away {
+        line("away", away, "   it had been added");
+    }
+    for mode in &plan.modes {
+        line("mode", &mode.path, &format!("   {:04o}", mode.mode));
+    }
+    for session in &plan.sessions {
+        let _ = writeln!(out, "  {:<9}{}", "indexed", human::escape(session));
+    }
+}
+
+fn kept(out: &mut String, done: &Outcome) {
+    if let Some(act) = &done.kept {
+        let _ = writeln!(
+            out,
+            "What was there is in the trash.  Back again: wbhome restore {act} --from trash"
+        );
+    }
+}
+
+fn from_twin(
+    home: &Home,
+    what: &str,
+    force: bool,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    let (query, rel) = split(what)?;
+    if rel.is_empty() {
+        return Err(
+            Error::usage("a session has no second version that could be told from it")
+                .hint("write wbhome restore SESSION/PATH --from twin"),
+        );
+    }
+    let id = resolve_in(home, query)?;
+    let path = Path::new("sessions").join(id.as_str()).join(rel.as_path());
+    let agents = live::agents(home, console);
+    if global.dry_run {
+        let plan = twin::plan(home, &path, force, &agents, ctx)?;
+        console.result("restore-twin-plan/1", &plan, |out| write_twin(out, &plan))?;
+        return Ok(Exit::Done);
+    }
+    let locked = place::lock(home, "restore", global, console, ctx)?;
+    let plan = twin::plan(&locked, &path, force, &agents, ctx)?;
+    let done = twin::apply(&locked, plan, ctx)?;
+    if let Some(left) = &done.left {
+        console.warn(&human::escape(left));
+    }
+    console.report("restore-twin/1", &done, |out| {
+        if done.left.is_none() {
+            write_twin(out, &done.done);
+        }
+        if let Some(act) = &done.kept {
+            let _ = writeln!(
+                out,
+                "The former one is in the trash.  Back again: wbhome restore {act} --from trash"
+            );
+        }
+    })?;
+    Ok(match done.left {
+        None => Exit::Done,
+        Some(_) => Exit::Partial,
+    })
+}
+
+fn write_twin(out: &mut String, plan: &twin::Plan) {
+    let _ = writeln!(
+        out,
+        "{}\n  holds what {} holds, which stays",
+        styled(STRONG, human::path(&plan.path)),
+        human::path(&plan.twin)
+    );
+}
+
+/// So many of an act are shown when not all are.
+const SHOWN: usize = 3;
+
+fn write_list(out: &mut String, listing: &Listing, ctx: &Context, console: &Console) {
+    if listing.acts.is_empty() {
+        let _ = writeln!(out, "The trash is empty.");
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "{}",
+        styled(
+            STRONG,
+            format!(
+                "{} · {} · {}",
+                human::plural(listing.acts.len() as u64, "act", "acts"),
+                human::plural(listing.files, "file", "files"),
+                human::size(listing.bytes)
+            )
+        )
+    );
+    for act in &listing.acts {
+        let age = act
+            .at
+            .map(|at| human::age(ctx.clock.now(), at))
+            .unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "\n{}   {age}, {}   {}",
+            styled(STRONG, human::escape(&act.act)),
+            human::size(act.bytes),
+            human::escape(&act.why)
+        );
+        let shown = match console.verbose || act.items.len() <= SHOWN + 1 {
+            true => act.items.len(),
+            false => SHOWN,
+        };
+        for item in act.items.iter().take(shown) {
+            let why = item
+                .why
+                .as_deref()
+                .map(|why| format!("   {}", human::escape(why)));
+            let path = match item.path.as_os_str().is_empty() {
+                true => ".".to_owned(),
+                false => human::path(&item.path),
+            };
+            let _ = writeln!(out, "  {:<9}{path}{}", item.what, why.unwrap_or_default());
+        }
+        if shown < act.items.len() {
+            let more = human::count((act.items.len() - shown) as u64);
+            let _ = writeln!(out, "  {}", styled(FAINT, format!("… {more} more")));
+        }
+    }
+    let _ = writeln!(out, "\nBack again: wbhome restore ACT --from trash");
+}

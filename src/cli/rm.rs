@@ -1,0 +1,79 @@
+//! `wbhome rm`: sessions into the trash.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+
+use super::args::Global;
+use super::complete;
+use super::live;
+use super::output::{Console, STRONG, styled};
+use super::place;
+use crate::base::{Context, Exit, Result, human};
+use crate::home::resolve_in;
+use crate::sessions::remove::{self, Removed};
+
+/// Put sessions into the trash; the index keeps a tombstone with their labels
+///
+/// `wbhome restore` brings them back. A session in which an agent is at work is refused, and then none is removed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wbhome rm 20240603_crawler
+  wbhome restore 20240603_crawler --from trash    and back again")]
+pub(super) struct RmArgs {
+    /// Sessions: ids, unique parts of ids, or @1 for the most recent
+    #[arg(required = true, value_name = "SESSION", add = complete::sessions())]
+    sessions: Vec<String>,
+}
+
+pub(super) fn run(args: RmArgs, global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
+    let home = place::open(global)?;
+    let ids = args
+        .sessions
+        .iter()
+        .map(|query| resolve_in(&home, query))
+        .collect::<Result<Vec<_>>>()?;
+    let agents = live::agents(&home, console);
+    if global.dry_run {
+        let plan = remove::plan(&home, &ids, &agents)?;
+        console.result("rm-plan/1", &plan, |out| write(out, &plan.sessions))?;
+        return Ok(Exit::Done);
+    }
+    let locked = place::lock(&home, "rm", global, console, ctx)?;
+    let plan = remove::plan(&locked, &ids, &agents)?;
+    let done = remove::apply(&locked, plan, ctx)?;
+    for path in &done.left {
+        console.warn(&format!("{path} could not be moved, and stays"));
+    }
+    console.report("rm/1", &done, |out| {
+        write(out, &done.sessions);
+        if !done.sessions.is_empty() {
+            let _ = writeln!(
+                out,
+                "In the trash.  Back again: wbhome restore {} --from trash",
+                done.act
+            );
+        }
+    })?;
+    Ok(match done.left.is_empty() {
+        true => Exit::Done,
+        false => Exit::Partial,
+    })
+}
+
+fn write(out: &mut String, sessions: &[Removed]) {
+    for session in sessions {
+        let what = match (session.folder, session.archive) {
+            (false, false) => "is found nowhere: its entry becomes a tombstone".to_owned(),
+            (false, true) => format!("its archive, {}", human::size(session.bytes)),
+            (true, archive) => format!(
+                "{}, {}{}",
+                human::plural(session.files, "file", "files"),
+                human::size(session.bytes),
+                if archive { " with its archive" } else { "" }
+            ),
+        };
+        let id = human::escape(session.id.as_str());
+        let _ = writeln!(out, "{}   {what}", styled(STRONG, id));
+    }
+}

@@ -1,0 +1,287 @@
+//! Doing one step: look at the facts, do it in one rename where that can be, say what was done.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{INDEX, Instead, Said, Seen};
+use crate::base::{Context, Error, Kind, Result, failpoint, human};
+use crate::disk::{self, Dir, FileKind, Meta, Written};
+use crate::home::LockedHome;
+use crate::home::journal::below;
+use crate::home::trash::TRASH;
+
+/// Where steps are done.
+pub(super) struct Place<'h> {
+    pub(super) home: &'h LockedHome,
+    pub(super) root: &'h Dir,
+    pub(super) context: &'h Context<'h>,
+}
+
+/// A name in an open folder.
+type Named = (Dir, OsString);
+
+impl Place<'_> {
+    /// The folder that holds a path of the home and the name in it, when both are there.
+    fn find(&self, path: &Path) -> Result<Option<(Named, Meta)>> {
+        let fail = |e| Error::io("can not look at", path, e);
+        let Some((dir, name)) = below(self.root, path).map_err(fail)? else {
+            return Ok(None);
+        };
+        let meta = dir.find(&name).map_err(fail)?;
+        Ok(meta.map(|meta| ((dir, name), meta)))
+    }
+
+    /// The folder that a path belongs into, made if it is missing.
+    fn make_way(&self, path: &Path) -> Result<Named> {
+        let fail = |e| Error::io("can not make the folder for", path, e);
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let mut at = self.root.open_beneath(Path::new("")).map_err(fail)?;
+        for name in parent {
+            let next = match at.open_beneath(Path::new(name)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    at.make(name).map_err(fail)?;
+                    at.sync().map_err(fail)?;
+                    at.open_beneath(Path::new(name))
+                }
+                next => next,
+            };
+            at = next.map_err(fail)?;
+        }
+        Ok((at, path.file_name().unwrap_or_default().to_owned()))
+    }
+
+    /// Renames something, never over what is there; makes that durable on both sides.
+    fn rename(&self, from: &Named, to: &Named, path: &Path) -> Result<()> {
+        from.0
+            .rename(&from.1, &to.0, &to.1)
+            .and_then(|()| to.0.sync())
+            .and_then(|()| from.0.sync())
+            .map_err(|e| Error::io("can not be moved:", path, e))
+    }
+
+    pub(super) fn put_away(
+        &self,
+        path: &Path,
+        to: (&str, &Path),
+        seen: &Seen,
+        held_by: Option<&Path>,
+    ) -> Said {
+        let Some((from, meta)) = self.find(path)? else {
+            return Ok(None);
+        };
+        if !seen.fits(&meta) {
+            return Ok(left(path, "it has changed meanwhile"));
+        }
+        if let Some(original) = held_by
+            && !self.holds(original, &from, path)?
+        {
+            let why = format!("it is not all in {}", human::path(original));
+            return Ok(left(path, why));
+        }
+        let to = self.make_way(&in_act(to.0, to.1))?;
+        self.rename(&from, &to, path)?;
+        failpoint::hit("mend.put-away");
+        Ok(Some(format!("put {} into the trash", human::path(path))))
+    }
+
+    fn holds(&self, original: &Path, copy: &Named, path: &Path) -> Result<bool> {
+        let Some((first, _)) = self.find(original)? else {
+            return Ok(false);
+        };
+        let stop = self.context.stop;
+        disk::holds_all((&first.0, &first.1), (&copy.0, &copy.1), stop).map_err(|e| {
+            match stop.check() {
+                Err(interrupted) => interrupted,
+                Ok(()) => Error::io("can not be compared:", path, e),
+            }
+        })
+    }
+
+    pub(super) fn bring_back(&self, from: (&str, &Path), path: &Path) -> Said {
+        let Some((from, _)) = self.find(&in_act(from.0, from.1))? else {
+            return Ok(None);
+        };
+        let to = self.make_way(path)?;
+        self.rename(&from, &to, path)?;
+        failpoint::hit("mend.brought-back");
+        Ok(Some(format!("put {} back", human::path(path))))
+    }
+
+    pub(super) fn copy(
+        &self,
+        from: &Path,
+        seen: &Seen,
+        path: &Path,
+        instead: Option<&Instead>,
+    ) -> Said {
+        let Some((source, meta)) = self.find(from)? else {
+            return Ok(None);
+        };
+        if !seen.fits(&meta) {
+            return Ok(left(from, "it has changed meanwhile"));
+        }
+        let there = self.find(path)?;
+        let replaced = match (&there, instead) {
+            (None, _) => None,
+            (Some((_, meta)), Some(instead)) if instead.seen.fits(meta) => Some(instead),
+            // Copied already, or somebody else's.
+            (Some(_), _) => return Ok(None),
+        };
+        let to = self.make_way(path)?;
+        let publish = |make: &mut dyn FnMut() -> io::Result<()>| -> Result<()> {
+            if let (Some((former, _)), Some(instead)) = (&there, replaced) {
+                let kept = self.make_way(&in_act(&instead.act, &instead.lies))?;
+                self.rename(former, &kept, path)?;
+                failpoint::hit("mend.replaced");
+            }
+            make()
+                .and_then(|()| to.0.sync())
+                .map_err(|e| Error::io("can not write", path, e))
+        };
+        match meta.kind {
+            FileKind::Symlink => {
+                let fail = |e| Error::io("can not read", from, e);
+                let target = source.0.read_link(&source.1).map_err(fail)?;
+                publish(&mut || {
+                    to.0.symlink(&target, &to.1)?;
+                    to.0.set_time_of(&to.1, meta.mtime)
+                })?;
+            }
+            _ => {
+                let stop = self.context.stop;
+                // Complete, read back and compared before it has a name.
+                let mut copy = disk::duplicate(&source.0, &source.1, &to.0, stop)
+                    .map_err(|e| copy_error(e, from, path))?;
+                publish(&mut || copy.publish(&to.1))?;
+            }
+        }
+        failpoint::hit("mend.copied");
+        let (from, path) = (human::path(from), human::path(path));
+        Ok(Some(format!("copied {from} to {path}")))
+    }
+
+    pub(super) fn folder(&self, like: &Path, path: &Path) -> Said {
+        let fail = |e| Error::io("can not make the folder", path, e);
+        if self.find(path)?.is_some() {
+            return Ok(None);
+        }
+        let Ok(model) = self.root.open_beneath(like) else {
+            return Ok(None);
+        };
+        let meta = model.meta().map_err(fail)?;
+        let (dir, name) = self.make_way(path)?;
+        dir.make(&name)
+            .and_then(|()| dir.open_beneath(Path::new(&name)))
+            .and_then(|made| {
+                if disk::is_root() {
+                    made.set_owner(meta.uid, meta.gid)?;
+                }
+                made.set_mode(meta.mode)?;
+                dir.sync()
+            })
+            .map_err(fail)?;
+        Ok(None)
+    }
+
+    pub(super) fn prune(&self, path: &Path) -> Said {
+        let Some(((dir, name), meta)) = self.find(path)? else {
+            return Ok(None);
+        };
+        if meta.kind == FileKind::Folder {
+            // Fails, as it should, when something lies in it.
+            let _ = dir.remove_folder(&name).and_then(|()| dir.sync());
+        }
+        Ok(None)
+    }
+
+    pub(super) fn mode(&self, path: &Path, before: u32, after: u32) -> Said {
+        let fail = |e| Error::io("can not set the mode of", path, e);
+        let dir = self.root.open_beneath(path).map_err(fail)?;
+        if dir.meta().map_err(fail)?.mode != before {
+            return Ok(None);
+        }
+        dir.set_mode(after).map_err(fail)?;
+        failpoint::hit("mend.mode-set");
+        Ok(Some(format!("set mode {after:04o}")))
+    }
+
+    pub(super) fn point(&self, path: &Path, to: (&str, &Path), seen: &Seen, target: &Path) -> Said {
+        let fail = |e| Error::io("can not make the link", path, e);
+        let kept = in_act(to.0, to.1);
+        match self.find(path)? {
+            Some((from, meta)) if seen.fits(&meta) && meta.kind == FileKind::Symlink => {
+                let to = self.make_way(&kept)?;
+                self.rename(&from, &to, path)?;
+                failpoint::hit("mend.link-kept");
+            }
+            Some(_) => return Ok(None),
+            None => {}
+        }
+        // Between the two there is no link; one that was killed here is made by the next command.
+        let Some((_, former)) = self.find(&kept)? else {
+            return Ok(None);
+        };
+        let Some((dir, name)) = below(self.root, path).map_err(fail)? else {
+            return Ok(None);
+        };
+        dir.symlink(target.as_os_str().as_encoded_bytes(), &name)
+            .and_then(|()| dir.set_time_of(&name, former.mtime))
+            .and_then(|()| dir.sync())
+            .map_err(fail)?;
+        failpoint::hit("mend.pointed");
+        Ok(Some(format!("pointed {} into the home", human::path(path))))
+    }
+
+    pub(super) fn keep_index(&self, act: &str) -> Said {
+        let kept = self.home.root().join(in_act(act, Path::new(INDEX)));
+        if let (Some(content), false) = (disk::read(&self.home.index_file())?, disk::exists(&kept))
+        {
+            disk::write_new(&kept, &content, 0o600)?;
+        }
+        Ok(None)
+    }
+
+    pub(super) fn index_back(&self, from: (&str, &Path), keep: &str) -> Said {
+        let held = in_act(from.0, from.1);
+        let Some(((dir, name), meta)) = self.find(&held)? else {
+            return Ok(None);
+        };
+        let fail = |e| Error::io("can not read", &held, e);
+        let content = disk::read_small_in(&dir, &name, u64::MAX).map_err(fail)?;
+        let content = content.unwrap_or_default();
+        let path = self.home.index_file();
+        let present = disk::read(&path)?;
+        let was = present.as_deref() != Some(&content);
+        if was {
+            let kept = self.home.root().join(in_act(keep, Path::new(INDEX)));
+            if let (Some(present), false) = (&present, disk::exists(&kept)) {
+                disk::write_new(&kept, present, 0o600)?;
+            }
+            let mode = disk::stat(&path)?.map_or(meta.mode, |meta| meta.mode & 0o777);
+            if let Written::Changed(_) = disk::replace(&path, present.as_deref(), &content, mode)? {
+                return Ok(left(Path::new(INDEX), "somebody else is writing it"));
+            }
+            failpoint::hit("mend.index-back");
+        }
+        // What was kept is in its place, byte for byte.
+        dir.unlink(&name).and_then(|()| dir.sync()).map_err(fail)?;
+        Ok(was.then(|| "put the former index back".to_owned()))
+    }
+}
+
+fn in_act(act: &str, lies: &Path) -> PathBuf {
+    Path::new(TRASH).join(act).join(lies)
+}
+
+fn left(path: &Path, why: impl std::fmt::Display) -> Option<String> {
+    Some(format!("left {}: {why}", human::path(path)))
+}
+
+fn copy_error(error: disk::CopyError, from: &Path, path: &Path) -> Error {
+    match error {
+        disk::CopyError::Read(e) => Error::io("can not read", from, e),
+        disk::CopyError::Write(e) => Error::io("can not write", path, e),
+        disk::CopyError::Stopped => Error::new(Kind::Interrupted, "interrupted"),
+    }
+}

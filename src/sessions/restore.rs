@@ -1,0 +1,505 @@
+//! `wbhome restore --from trash`: what an act of the trash has done, taken back; the whole of it, or one path.
+//!
+//! Nothing that is there is written over: it is a refusal, or with `force` it goes into the trash itself, in an
+//! act of its own. Everything is a rename, so modes and times stay.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::reconcile::refresh_cache;
+use crate::base::wire::{ExactPath, WirePath};
+use crate::base::{Context, Error, Result, Stop, human};
+use crate::disk::{self, Dir};
+use crate::home::journal::{self, Step};
+use crate::home::mend::{self, INDEX, Mend, Seen};
+use crate::home::trash::{self, Act, Former, Mark, Note, Was};
+use crate::home::{
+    Candidate, Home, Index, IndexFile, LockedHome, SessionId, Status, candidates, resolve, split,
+};
+use crate::state::{Agent, AtWork};
+
+mod list;
+
+pub use list::{Listed, ListedItem, Listing, list};
+
+/// What is to be taken back.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The name of an act, a session, or something in a session.
+    pub what: String,
+    /// What is there goes into the trash.
+    pub force: bool,
+}
+
+/// Something that comes back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Back {
+    /// Where, below the home.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// Whether it takes the place of something, which goes into the trash.
+    pub replaces: bool,
+    #[serde(skip)]
+    lies: PathBuf,
+}
+
+/// A mode that is set back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModeBack {
+    /// Of what, below the home; empty for the home itself.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// What it will be.
+    pub mode: u32,
+    #[serde(skip)]
+    now: u32,
+}
+
+/// What would be taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// The act.
+    pub act: String,
+    /// What comes back.
+    pub back: Vec<Back>,
+    /// What the act had added, and goes.
+    pub away: Vec<WirePath>,
+    /// Modes that are set back.
+    pub modes: Vec<ModeBack>,
+    /// Sessions whose entries in the index stop being tombstones.
+    pub sessions: Vec<String>,
+    #[serde(skip)]
+    folders: Vec<PathBuf>,
+    #[serde(skip)]
+    former: Vec<Former>,
+}
+
+/// What was taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// What was done of the plan.
+    #[serde(flatten)]
+    pub done: Plan,
+    /// The act that holds what was replaced or taken away, if anything was.
+    pub kept: Option<String>,
+    /// What could not be taken back, a line each.
+    pub left: Vec<String>,
+}
+
+/// What taking something back would do.
+///
+/// # Errors
+/// Nothing of that name in the trash; something in the way; somebody at work.
+pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context) -> Result<Plan> {
+    let root = open(home)?;
+    let (mut plan, is_whole) = match trash::act(home, &request.what) {
+        Some(act) => (whole(&root, act)?, true),
+        None => (one(home, &root, &request.what)?, false),
+    };
+    let look = Look {
+        home,
+        root: &root,
+        stop: context.stop,
+    };
+    let index_comes_back = plan.back.iter().any(|back| *back.path == *Path::new(INDEX));
+    if !plan.former.is_empty() && !index_comes_back {
+        // It will have to be written.
+        IndexFile::check(home)?;
+    }
+    look.at_work(&plan, &AtWork::look(home.root(), agents))?;
+    look.see_what_is_there(&mut plan, is_whole, request.force)?;
+    Ok(plan)
+}
+
+fn open(home: &Home) -> Result<Dir> {
+    Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))
+}
+
+/// Everything that an act has done and that still stands.
+fn whole(root: &Dir, act: Act) -> Result<Plan> {
+    if !act.noted {
+        return Err(Error::failed("has no note that can be read:")
+            .at(act.folder())
+            .hint("what lies in it can be moved back by hand"));
+    }
+    let held = act
+        .holds(root)
+        .into_iter()
+        .map(|(was, _)| back(was, &was.lies));
+    let mut plan = Plan {
+        back: held.collect(),
+        act: act.name.clone(),
+        away: Vec::new(),
+        modes: Vec::new(),
+        sessions: Vec::new(),
+        folders: Vec::new(),
+        former: act.note.entries.clone(),
+    };
+    for added in act.note.added.iter().rev() {
+        match (mend::look(root, &added.path)?, &added.mark) {
+            (None, _) => {}
+            (Some(_), None) => plan.folders.push(added.path.0.clone()),
+            (Some(_), Some(_)) => plan.away.push(added.path.clone()),
+        }
+    }
+    for change in &act.note.modes {
+        let meta = mend::look(root, &change.path)?;
+        if meta.is_some_and(|meta| meta.mode == change.now) {
+            plan.modes.push(ModeBack {
+                path: change.path.clone(),
+                mode: change.mode,
+                now: change.now,
+            });
+        }
+    }
+    Ok(plan)
+}
+
+fn back(was: &Was, lies: &Path) -> Back {
+    Back {
+        path: was.path.clone().into(),
+        replaces: false,
+        lies: lies.to_path_buf(),
+    }
+}
+
+/// A session, or something in one.
+fn one(home: &Home, root: &Dir, what: &str) -> Result<Plan> {
+    let (query, rel) = split(what)?;
+    let acts = trash::acts(home)?;
+    let id = meant(home, root, &acts, query, rel.is_empty())?;
+    let session = Path::new("sessions").join(id.as_str());
+    let wanted = match rel.is_empty() {
+        true => vec![session, archive_of(&id)],
+        false => vec![session.join(rel.as_path())],
+    };
+    let found = acts.into_iter().find_map(|act| {
+        let places: Vec<(PathBuf, PathBuf)> = wanted
+            .iter()
+            .filter_map(|path| Some((path.clone(), act.place_of(root, path)?.1)))
+            .collect();
+        (!places.is_empty()).then_some((act, places))
+    });
+    let Some((act, places)) = found else {
+        return Err(not_there(what));
+    };
+    let former = act.note.entries.iter().filter(|f| f.id == id.as_str());
+    let mut former: Vec<Former> = former.cloned().collect();
+    if former.is_empty() && rel.is_empty() {
+        former.push(Former {
+            id: id.to_string(),
+            status: Some(Status::Active.as_str().to_owned()),
+        });
+    }
+    let back = places.into_iter().map(|(path, lies)| Back {
+        path: path.into(),
+        replaces: false,
+        lies,
+    });
+    Ok(Plan {
+        back: back.collect(),
+        act: act.name,
+        away: Vec::new(),
+        modes: Vec::new(),
+        sessions: Vec::new(),
+        folders: Vec::new(),
+        former: match rel.is_empty() {
+            true => former,
+            false => Vec::new(),
+        },
+    })
+}
+
+fn archive_of(id: &SessionId) -> PathBuf {
+    Path::new("archive").join(format!("{id}.tar.zst"))
+}
+
+fn not_there(what: &str) -> Error {
+    Error::failed(format!("the trash does not hold `{}`", human::escape(what)))
+        .hint("`wbhome restore --from trash` lists what it holds")
+}
+
+/// The session that is meant: first among those of which the trash holds something.
+fn meant(home: &Home, root: &Dir, acts: &[Act], query: &str, all: bool) -> Result<SessionId> {
+    let mut held = BTreeSet::new();
+    for act in acts {
+        for (was, _) in act.holds(root) {
+            held.extend(session_of(&was.path, all));
+        }
+    }
+    let known = candidates(home, query.starts_with('@'))?;
+    if query.starts_with('@') {
+        return resolve(query, &known);
+    }
+    let of_trash: Vec<Candidate> = held
+        .into_iter()
+        .map(|id| Candidate {
+            id,
+            status: Status::Active,
+            activity: None,
+        })
+        .collect();
+    match resolve(query, &of_trash) {
+        Ok(id) => Ok(id),
+        Err(error) if of_trash.iter().any(|c| c.id.as_str().contains(query)) => Err(error),
+        Err(_) => match resolve(query, &known) {
+            Ok(id) => Ok(id),
+            Err(_) => Err(not_there(query)),
+        },
+    }
+}
+
+/// The session that a path lies in; with `all`, only where it is the whole of it.
+fn session_of(path: &Path, all: bool) -> Option<SessionId> {
+    let mut names = path.iter();
+    let (room, name) = (names.next()?, names.next()?);
+    let rest = names.next();
+    if room == "archive" {
+        return SessionId::adopt(name.to_str()?.strip_suffix(".tar.zst")?).ok();
+    }
+    match room == "sessions" && (rest.is_none() || !all) {
+        true => SessionId::of_folder(name),
+        false => None,
+    }
+}
+
+/// What a plan is measured by before it is carried out.
+struct Look<'h> {
+    home: &'h Home,
+    root: &'h Dir,
+    stop: &'h Stop,
+}
+
+impl Look<'_> {
+    fn at_work(&self, plan: &Plan, at_work: &AtWork) -> Result<()> {
+        let back = plan.back.iter().map(|back| &back.path);
+        for path in back.chain(&plan.away) {
+            let folder = session_of(path, false).map(|id| self.home.session(&id));
+            let who = folder
+                .and_then(|folder| at_work.agent_in(&folder))
+                .or_else(|| at_work.writer_of(&self.home.root().join(&**path)));
+            if let Some(who) = who {
+                let shown = human::path(path);
+                return Err(Error::failed(format!("{shown} can not be changed: {who}"))
+                    .hint("end its session first; nothing was changed"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks what would take the place of something, and refuses. Where a whole act is taken back, what it has
+    /// itself put there and nobody has changed since is not in the way.
+    fn see_what_is_there(&self, plan: &mut Plan, is_whole: bool, force: bool) -> Result<()> {
+        let act = trash::act(self.home, &plan.act);
+        let note = act.map(|act| act.note).unwrap_or_default();
+        let coming: BTreeSet<PathBuf> = plan.back.iter().map(|b| b.path.0.clone()).collect();
+        for back in &mut plan.back {
+            self.has_its_folder(&back.path, &coming)?;
+            if mend::look(self.root, &back.path)?.is_none() {
+                continue;
+            }
+            let kept = Path::new(trash::TRASH).join(&plan.act).join(&back.lies);
+            let expected = note.was.iter().find(|was| was.path == back.path.0);
+            let expected = expected.and_then(|was| was.replaced_by.as_ref());
+            let there = self.mark(&back.path)?;
+            let as_left = is_whole
+                && there.is_some()
+                && (there.as_ref() == expected || there == self.mark(&kept)?);
+            if !as_left && !force {
+                return Err(Error::failed(format!(
+                    "{} is in the way of {}:",
+                    human::path(&back.path),
+                    human::path(&kept)
+                ))
+                .at(self.home.root().join(&*back.path))
+                .hint("look at both; --force puts what is there into the trash"));
+            }
+            back.replaces = true;
+        }
+        for path in &plan.away {
+            let expected = note.added.iter().find(|added| added.path == *path);
+            let expected = expected.and_then(|added| added.mark.as_ref());
+            if self.mark(path)?.as_ref() != expected && !force {
+                return Err(
+                    Error::failed("was added by this act and has been changed since:")
+                        .at(self.home.root().join(&**path))
+                        .hint("--force puts it into the trash all the same"),
+                );
+            }
+        }
+        let index = Index::read(self.home).unwrap_or_default();
+        let removed = |former: &&Former| {
+            let entry = index.find(&former.id);
+            entry.is_some_and(|entry| entry.status() == Status::Removed)
+        };
+        plan.sessions = plan
+            .former
+            .iter()
+            .filter(removed)
+            .map(|f| f.id.clone())
+            .collect();
+        let nothing = plan.back.is_empty()
+            && plan.away.is_empty()
+            && plan.modes.is_empty()
+            && plan.sessions.is_empty();
+        if nothing {
+            return Err(Error::failed("has nothing left to be taken back:")
+                .at(Path::new(trash::TRASH).join(&plan.act)));
+        }
+        Ok(())
+    }
+
+    /// Something of a session comes back only into that session.
+    fn has_its_folder(&self, path: &Path, coming: &BTreeSet<PathBuf>) -> Result<()> {
+        let Some(session) = session_of(path, false) else {
+            return Ok(());
+        };
+        let folder = Path::new("sessions").join(session.as_str());
+        if path == folder || !path.starts_with(&folder) || coming.contains(&folder) {
+            return Ok(());
+        }
+        match mend::look(self.root, &folder)? {
+            Some(_) => Ok(()),
+            None => Err(Error::failed(format!(
+                "{} can not come back, its session is not there",
+                human::path(path)
+            ))
+            .hint("bring the session back first")),
+        }
+    }
+
+    fn mark(&self, path: &Path) -> Result<Option<Mark>> {
+        mend::mark(self.root, path, self.stop)
+    }
+}
+
+/// Takes it back.
+///
+/// # Errors
+/// When nothing can be written; the next command goes on from there.
+pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome> {
+    let root = open(home)?;
+    let kept = match note(&root, &plan, context)? {
+        Some(note) => Some(trash::open(home, note, context)?),
+        None => None,
+    };
+    let steps = steps(&root, &plan, kept.as_deref())?;
+    let told = journal::begin(home, "restore", steps, context)?.complete(home, context)?;
+    refresh_cache(home, context)?;
+    let left = told.into_iter().filter(|line| line.starts_with("left"));
+    let act = trash::act(home, &plan.act);
+    let still = |lies: &Path| {
+        act.as_ref()
+            .is_some_and(|act| act.look(&root, lies).is_some())
+    };
+    let mut done = plan.clone();
+    done.back.retain(|back| !still(&back.lies));
+    done.away
+        .retain(|path| mend::look(&root, path).is_ok_and(|found| found.is_none()));
+    Ok(Outcome {
+        kept: kept.filter(|kept| trash::act(home, kept).is_some()),
+        left: left.collect(),
+        done,
+    })
+}
+
+impl Plan {
+    /// Whether the index that comes back can be understood.
+    fn index_parses(&self, root: &Dir) -> bool {
+        let folder = Path::new(trash::TRASH).join(&self.act);
+        let index = self
+            .back
+            .iter()
+            .find(|back| *back.path == *Path::new(INDEX));
+        index.is_some_and(|back| {
+            let dir = root.open_beneath(&folder.join(back.lies.parent().unwrap_or(Path::new(""))));
+            let name = back.lies.file_name().unwrap_or_default();
+            let content = dir.and_then(|dir| disk::read_small_in(&dir, name, u64::MAX));
+            content.is_ok_and(|content| IndexFile::parses(&content.unwrap_or_default()))
+        })
+    }
+}
+
+/// The note on what is replaced or goes.
+fn note(root: &Dir, plan: &Plan, context: &Context) -> Result<Option<Note>> {
+    let mut was = Vec::new();
+    for back in plan.back.iter().filter(|back| back.replaces) {
+        let kept = Path::new(trash::TRASH).join(&plan.act).join(&back.lies);
+        let mark = mend::mark(root, &kept, context.stop)?;
+        was.push(Was::new(back.path.0.clone()).replaced_by(mark));
+    }
+    was.extend(plan.away.iter().map(|path| Was::new(path.0.clone())));
+    Ok((!was.is_empty()).then(|| Note {
+        why: format!("took back the act {}", plan.act),
+        at: context.clock.now().to_string(),
+        command: Some("restore".to_owned()),
+        was,
+        ..Note::default()
+    }))
+}
+
+fn steps(root: &Dir, plan: &Plan, kept: Option<&str>) -> Result<Vec<Step>> {
+    let mut steps = Vec::new();
+    let put_away = |path: &Path| -> Result<Option<Mend>> {
+        let (Some(kept), Some(meta)) = (kept, mend::look(root, path)?) else {
+            return Ok(None);
+        };
+        Ok(Some(Mend::PutAway {
+            path: path.to_path_buf().into(),
+            act: kept.to_owned(),
+            lies: Was::new(path).lies.into(),
+            seen: Seen::of(&meta),
+            held_by: None,
+        }))
+    };
+    for path in &plan.away {
+        steps.extend(put_away(path)?);
+    }
+    for path in plan.folders.iter().cloned() {
+        steps.push(Mend::Prune { path: path.into() });
+    }
+    for back in &plan.back {
+        let (act, lies) = (plan.act.clone(), ExactPath(back.lies.clone()));
+        if *back.path == *Path::new(INDEX) && back.replaces {
+            let keep = kept.unwrap_or_default().to_owned();
+            steps.push(Mend::IndexBack { act, lies, keep });
+            continue;
+        }
+        if back.replaces {
+            steps.extend(put_away(&back.path)?);
+        }
+        let path = back.path.0.clone().into();
+        steps.push(Mend::BringBack { act, lies, path });
+    }
+    for mode in &plan.modes {
+        steps.push(Mend::Mode {
+            path: mode.path.0.clone().into(),
+            before: mode.now,
+            after: mode.mode,
+        });
+    }
+    let entries = plan.former.clone();
+    let ids: Vec<String> = entries.iter().map(|former| former.id.clone()).collect();
+    let index_comes_back = plan.back.iter().any(|back| *back.path == *Path::new(INDEX));
+    let views = match index_comes_back {
+        // A broken one names no views; they are set when it has been mended.
+        true => plan.index_parses(root).then_some(Step::Views { ids: None }),
+        false if ids.is_empty() => None,
+        false => Some(Step::Views { ids: Some(ids) }),
+    };
+    let mut steps: Vec<Step> = steps.into_iter().map(|step| Step::Mend { step }).collect();
+    if !entries.is_empty() && (views.is_some() || !index_comes_back) {
+        let step = Mend::Return { entries };
+        steps.push(Step::Mend { step });
+    }
+    steps.extend(views);
+    for act in kept.into_iter().chain([plan.act.as_str()]) {
+        let act = act.to_owned();
+        steps.push(Step::Mend {
+            step: Mend::Close { act },
+        });
+    }
+    Ok(steps)
+}

@@ -1,0 +1,338 @@
+//! `wbhome restore`: what was put away comes back, and never over what is there.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "it lays out folders"
+)]
+
+mod support;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use insta::assert_snapshot;
+use support::{Place, differences};
+
+const CRAWLER: &str = "sessions/20240603_crawler";
+const TURN: &str = "sessions/20240603_crawler/context/turn_002.json";
+
+/// A session with a torn turn and a whole copy of it.
+fn torn() -> Place {
+    let place = Place::with_sessions();
+    place.put_home(TURN, "{\"turn\": 2, \"text\": \"五");
+    place.put_home(
+        &format!("{CRAWLER}/context/turn_002 (Mei's conflicted copy 2024-06-11).json"),
+        "{\"turn\": 2, \"text\": \"五十\"}\n",
+    );
+    place.date("20240603_crawler", 3);
+    place
+}
+
+#[test]
+fn the_whole_twin_takes_the_place_of_a_torn_file() {
+    let place = torn();
+    let (files, contents) = (place.files(), place.contents());
+    let checked = place.json(["check"]);
+    let finding = &checked["findings"][0];
+    let command = finding["command"].as_str().unwrap();
+    assert_eq!(
+        command,
+        "wbhome restore 20240603_crawler/context/turn_002.json --from twin"
+    );
+    assert!(place.run(["check"]).stdout.contains(command));
+    // What it says can be typed.
+    let words = command.split(' ').skip(1);
+    assert_snapshot!(place.run(words).shown(&place), @r"
+    exit: 0
+    --- stdout
+    sessions/20240603_crawler/context/turn_002.json
+      holds what sessions/20240603_crawler/context/turn_002 (Mei's conflicted copy 2024-06-11).json holds, which stays
+    The former one is in the trash.  Back again: wbhome restore 20240615T120000Z --from trash
+    --- stderr
+    ");
+    assert_eq!(place.home_text(TURN), "{\"turn\": 2, \"text\": \"五十\"}\n");
+    let (now, turn) = (place.files(), TURN.as_bytes());
+    assert_eq!(now[turn].mtime, files[turn].mtime, "the time of the twin");
+    place.nothing_lost(&contents);
+    // Once more there is nothing to be put right.
+    let what = "20240603_crawler/context/turn_002.json";
+    place
+        .run(["restore", what, "--from", "twin"])
+        .expect(1)
+        .says(&["is not damaged"]);
+    // Back: what is there is not written over unasked.
+    place.run(["restore", what, "--from", "trash"]).expect(1).says(&[
+        "is in the way of .wbhome/trash/20240615T120000Z/sessions/20240603_crawler/context/turn_002.json",
+        "--force",
+    ]);
+    place.ok(["restore", what, "--from", "trash", "--force"]);
+    assert_eq!(differences(&files, &place.files()), "");
+    place.nothing_lost(&contents);
+}
+
+#[test]
+fn of_several_twins_one_has_to_be_named() {
+    let place = torn();
+    place.put_home(
+        &format!("{CRAWLER}/context/turn_002 (1).json"),
+        "{\"turn\": 2, \"text\": \"另一\"}\n",
+    );
+    let what = "20240603_crawler/context/turn_002.json";
+    place
+        .run(["restore", what, "--from", "twin"])
+        .expect(1)
+        .says(&[
+            "has 2 whole second versions",
+            "hint: name one: '20240603_crawler/context/turn_002 (1).json'",
+        ]);
+    let command = place.json(["check"])["findings"][0]["command"].clone();
+    assert_eq!(
+        command,
+        "wbhome restore '20240603_crawler/context/turn_002 (1).json' --from twin"
+    );
+    place.ok([
+        "restore",
+        "20240603_crawler/context/turn_002 (1).json",
+        "--from",
+        "twin",
+    ]);
+    assert!(place.home_text(TURN).contains("另一"));
+    // One that is damaged itself helps nobody.
+    let place = Place::with_sessions();
+    place.put_home(TURN, "{\"turn\": 2");
+    place.put_home(&format!("{CRAWLER}/context/turn_002 (1).json"), "{\"tu");
+    for what in [what, "20240603_crawler/context/turn_002 (1).json"] {
+        place.run(["restore", what, "--from", "twin"]).expect(1);
+    }
+    assert!(
+        place.json(["check"])["findings"][0]
+            .get("command")
+            .is_none()
+    );
+}
+
+#[test]
+fn a_name_that_is_no_text_comes_back_exactly() {
+    let place = Place::with_sessions();
+    let folder = place.home().join(CRAWLER).join("artifacts");
+    let name = |name: &[u8]| folder.join(OsStr::from_bytes(name));
+    std::fs::write(name(b"a\xff\n.txt"), "same").unwrap();
+    std::fs::write(name(b"a\xff\n (1).txt"), "same").unwrap();
+    let before = place.files();
+    place.ok(["check", "--repair", "-q"]);
+    assert!(!name(b"a\xff\n (1).txt").exists());
+    place.ok(["restore", &place.acts()[0], "--from", "trash"]);
+    assert_eq!(differences(&before, &place.files()), "");
+}
+
+#[test]
+fn a_file_comes_out_of_a_session_that_was_removed_only_into_the_session() {
+    let place = Place::with_sessions();
+    place.ok(["rm", "crawler", "-q"]);
+    let turn = "crawler/context/turn_001.json";
+    place
+        .run(["restore", turn, "--from", "trash"])
+        .expect(1)
+        .says(&["its session is not there", "bring the session back first"]);
+    // Somebody has made it again: the one in the trash is not put over it.
+    place.session("20240603_crawler", 7);
+    place.ok(["index", "-q"]);
+    place
+        .run(["restore", "crawler", "--from", "trash"])
+        .expect(1)
+        .says(&["is in the way"]);
+    place.ok(["restore", turn, "--from", "trash", "--force"]);
+    let contents = place.contents();
+    place.ok(["restore", "crawler", "--from", "trash", "--force"]);
+    place.nothing_lost(&contents);
+    let made = place.home().join(CRAWLER).join("session.json");
+    let made = std::fs::metadata(made).unwrap().modified().unwrap();
+    let day = 1_717_232_400 + 86_400 * 2;
+    assert_eq!(
+        made,
+        std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(day)
+    );
+}
+
+#[test]
+fn an_older_act_is_chosen_by_its_name() {
+    let place = Place::with_sessions();
+    let what = "20240603_crawler/artifacts/a (1).md";
+    let path = format!("sessions/{what}");
+    for content in ["一", "二"] {
+        place.put_home(&format!("{CRAWLER}/artifacts/a.md"), content);
+        place.put_home(&path, content);
+        place.ok(["check", "--repair", "-q"]);
+    }
+    assert_eq!(place.acts().len(), 2);
+    place.ok(["restore", what, "--from", "trash"]);
+    assert_eq!(place.home_text(&path), "二");
+    place
+        .run(["restore", "20240615T120000Z", "--from", "trash"])
+        .expect(1);
+    place.ok(["restore", "20240615T120000Z", "--from", "trash", "--force"]);
+    assert_eq!(place.home_text(&path), "一");
+}
+
+#[test]
+fn the_trash_is_listed() {
+    let place = Place::with_sessions();
+    assert_eq!(
+        place.ok(["restore", "--from", "trash"]),
+        "The trash is empty.\n"
+    );
+    place.put_home("index.json", "[{");
+    place.ok(["index", "--rebuild", "-q"]);
+    place.ok(["rm", "crawler", "-q"]);
+    assert_snapshot!(place.ok(["restore", "--from", "trash"]), @r"
+    2 acts · 3 files · 140 B
+
+    20240615T120000Z-2   just now, 138 B   removed the session 20240603_crawler
+      kept     sessions/20240603_crawler
+
+    20240615T120000Z   just now, 2 B   the index was made anew
+      kept     index.json
+
+    Back again: wbhome restore ACT --from trash
+    ");
+    // The broken index comes back as long as nobody has changed the new one; rm has.
+    place
+        .run(["restore", "20240615T120000Z", "--from", "trash"])
+        .expect(1);
+    place.ok(["restore", "20240615T120000Z", "--from", "trash", "--force"]);
+    assert_eq!(place.home_text("index.json"), "[{");
+}
+
+#[test]
+fn a_note_of_an_earlier_version_is_read() {
+    let place = Place::with_sessions();
+    place.put_home(
+        ".wbhome/trash/20240601T000000Z/note.json",
+        r#"{"why": "its place, sessions/20240601_old, was taken meanwhile", "at": "2024-06-01T00:00:00Z", "was": ["sessions/20240601_old"]}"#,
+    );
+    place.put_home(
+        ".wbhome/trash/20240601T000000Z/sessions/20240601_old/session.json",
+        "{}",
+    );
+    place.put_home(
+        ".wbhome/trash/20240602T000000Z/note.json",
+        r#"{"why": "x", "at": "2024-06-02T00:00:00Z", "was": ["sessions/20240603_crawler/deep/a.md"]}"#,
+    );
+    place.put_home(".wbhome/trash/20240602T000000Z/a.md", "beside its note");
+    place.put_home(".wbhome/trash/20240603T000000Z/what is this", "no note");
+    place.ok(["restore", "old", "--from", "trash"]);
+    assert!(
+        place
+            .home()
+            .join("sessions/20240601_old/session.json")
+            .exists()
+    );
+    place.ok(["restore", "20240602T000000Z", "--from", "trash"]);
+    assert_eq!(
+        place.home_text(&format!("{CRAWLER}/deep/a.md")),
+        "beside its note"
+    );
+    place
+        .run(["restore", "20240603T000000Z", "--from", "trash"])
+        .expect(1)
+        .says(&["has no note"]);
+    assert_eq!(place.acts(), ["20240603T000000Z"]);
+}
+
+#[test]
+fn refusals_change_nothing() {
+    let place = torn();
+    place.ok(["rm", "api", "-q"]);
+    let before = place.apart_from_own();
+    place.agent_in(CRAWLER);
+    for (args, code, said) in [
+        (
+            &["restore", "crawler/context/turn_002.json", "--from", "twin"][..],
+            1,
+            "is at work in it",
+        ),
+        (
+            &["restore", "nothing", "--from", "trash"],
+            1,
+            "the trash does not hold `nothing`",
+        ),
+        (&["restore", "api/../x", "--from", "trash"], 2, "leads out"),
+        (&["restore", "crawler", "--from", "twin"], 2, "SESSION/PATH"),
+        (&["restore", "crawler"], 2, "--from"),
+        (&["restore", "--from", "git"], 2, "git"),
+    ] {
+        place.run(args).expect(code).says(&[said]);
+    }
+    place.ok(["restore", "api", "--from", "trash", "-n"]);
+    assert_eq!(differences(&before, &place.apart_from_own()), "");
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_kill_leaves_each_thing_here_or_in_the_trash() {
+    let twin: &[&str] = &["restore", "crawler/context/turn_002.json", "--from", "twin"];
+    let back: &[&str] = &[
+        "restore",
+        "crawler/context/turn_002.json",
+        "--from",
+        "trash",
+        "--force",
+    ];
+    let session: &[&str] = &["restore", "api", "--from", "trash"];
+    let index: &[&str] = &["restore", "20240615T120000Z", "--from", "trash", "--force"];
+    for (failpoint, args) in [
+        ("journal.begun", twin),
+        ("mend.replaced", twin),
+        ("mend.copied", twin),
+        ("journal.begun", back),
+        ("mend.put-away", back),
+        ("mend.brought-back", back),
+        ("journal.begun", session),
+        ("mend.brought-back", session),
+        ("mend.returned", session),
+        ("mend.index-back", index),
+    ] {
+        let place = torn();
+        if args == index {
+            place.put_home("index.json", "[]");
+            place.ok(["index", "--rebuild", "-q"]);
+        }
+        if args == back {
+            place.ok(twin);
+        }
+        if args == session {
+            place.ok(["rm", "api", "-q"]);
+        }
+        let contents = place.contents();
+        let ran = place.run_with(&[("WBHOME_FAILPOINT", failpoint)], args);
+        assert_eq!(
+            ran.code, None,
+            "{args:?} did not come to {failpoint}: {ran:?}"
+        );
+        place.nothing_lost(&contents);
+        place.ok(["label", "清洗", "--tag", "x", "-q"]);
+        if args != index {
+            place.nothing_lost(&contents);
+        }
+        assert!(place.names(".wbhome/journal").is_empty(), "{failpoint}");
+        assert!(
+            place.home_text(TURN).ends_with("五十\"}\n") == (args == twin),
+            "{args:?} {failpoint}"
+        );
+        assert!(
+            place
+                .home()
+                .join("sessions/20240605_api_refactor/session.json")
+                .exists()
+        );
+        assert_eq!(
+            place.index()[2]["status"],
+            match args == index {
+                true => serde_json::Value::Null,
+                false => "active".into(),
+            },
+            "{args:?} {failpoint}"
+        );
+    }
+}
