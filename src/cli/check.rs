@@ -56,6 +56,8 @@ pub(super) fn run(
     };
     let mut outcome = check::inspect(&root, home.root(), index.as_ref(), &options, ctx)?;
     migrate::add_stale_paths(&home, &root, &options, &mut outcome, ctx)?;
+    let agents = place::agents(&home, console);
+    check::add_running(&home, &agents, index.as_ref(), &options, &mut outcome);
     if console.json && console.verbose {
         for finding in &outcome.findings {
             console.document("finding/1", finding)?;
