@@ -444,3 +444,45 @@ fn usage() {
     assert_eq!(place.run(["check", "--rebuild"]).code, Some(2));
     assert_eq!(place.run(["check", "-q", "-v"]).code, Some(2));
 }
+
+/// What only the application's registry knows.
+#[test]
+fn an_agent_that_runs_where_nothing_is() {
+    let none = || serde_json::json!({});
+    let line = |place: &Place| {
+        let line = found("wrong-cwd", 4, place);
+        line.replace(&std::process::id().to_string(), "[PID]")
+    };
+    let place = sound();
+    place.at_work("me/.workbuddy", place.home().join(CRAWLER), none());
+    assert_eq!(place.run(["check"]).code, Some(0));
+    let gone = place.home().join(CRAWLER).join("work");
+    place.at_work("me/.workbuddy", gone, none());
+    assert_snapshot!(line(&place), @"  wrong-cwd     1   20240603_crawler  an agent (process [PID]) is running in [ROOT]/me/workbuddy_home/sessions/20240603_crawler/work, which is not there");
+    // In the place that the home was moved from.
+    place.at_work(
+        "me/.workbuddy",
+        "/nowhere/Drive/wb/sessions/20240603_crawler",
+        none(),
+    );
+    assert_snapshot!(line(&place), @"  wrong-cwd     1   20240603_crawler  an agent (process [PID]) is running in /nowhere/Drive/wb/sessions/20240603_crawler, which is not there");
+    let session = serde_json::json!({"sessionId": "identity-of-20240603_crawler"});
+    place.at_work("me/.workbuddy", "/nowhere/work", session);
+    assert_snapshot!(line(&place), @"  wrong-cwd     1   20240603_crawler  an agent (process [PID]) is running in /nowhere/work, which is not there");
+    // Of another session, of none, ended, or kept ready.
+    assert_eq!(
+        place.json(["check", "crawler"])["counts"]["wrong-cwd"],
+        serde_json::json!(1)
+    );
+    place.session("20240604_other", 4);
+    place.ok(["index", "-q"]);
+    assert_eq!(place.run(["check", "other"]).code, Some(0));
+    for more in [
+        none(),
+        serde_json::json!({"kind": "prewarm", "sessionId": "identity-of-20240603_crawler"}),
+        serde_json::json!({"startedAt": 7, "sessionId": "identity-of-20240603_crawler"}),
+    ] {
+        place.at_work("me/.workbuddy", "/nowhere/work", more);
+        assert_eq!(place.run(["check"]).code, Some(0));
+    }
+}

@@ -89,7 +89,10 @@ documents! {
     "session" Session {
         id: String, status: String, title: Null<String>, agent: Null<String>, project: Null<String>,
         tags: Vec<String>, sync_tag: Null<String>, created: Null<Timestamp>, updated: Null<Timestamp>,
-        holds: Null<Holds>, archive: Null<Map<String, Value>>,
+        holds: Null<Holds>, archive: Null<Map<String, Value>>, running: Null<Running>,
+    }
+    "running" Running {
+        pid: u32, kind: String, since: Null<Timestamp>, heartbeat: Null<Timestamp>, cwd: Null<String>,
     }
     "holds" Holds {
         turns: u64, files: u64, bytes: u64, context: Tally, memory: Tally, artifacts: Tally, logs: Tally,
@@ -314,6 +317,9 @@ fn ls() {
     )
     .unwrap();
     place.ok(["index", "-q"]);
+    let cwd = place.home().join("sessions/20240603_crawler");
+    let silent = serde_json::json!({"lastHeartbeat": null});
+    place.at_work("me/.workbuddy", cwd, silent);
     let listed: Ls = read("ls/1", &json(&place, &["ls", "--sort", "id"]));
     assert_eq!(
         (listed.sessions.len(), listed.total, listed.stale),
@@ -324,7 +330,13 @@ fn ls() {
     let [gone, crawler, ..] = &listed.sessions[..] else {
         panic!()
     };
-    assert!(gone.holds.0.is_none() && gone.archive.0.is_some());
+    assert!(gone.holds.0.is_none() && gone.archive.0.is_some() && gone.running.0.is_none());
+    let running = crawler.running.0.as_ref().unwrap();
+    assert_eq!(
+        (running.pid, running.kind.as_str()),
+        (std::process::id(), "interactive")
+    );
+    assert!(running.since.0.is_some() && running.heartbeat.0.is_none() && running.cwd.0.is_some());
     let holds = crawler.holds.0.as_ref().unwrap();
     assert_eq!((holds.turns, holds.files, holds.context.files), (1, 2, 1));
     assert_eq!(

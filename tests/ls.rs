@@ -350,3 +350,90 @@ fn an_index_of_another_shape_is_read() {
     assert_eq!(listed["sessions"][1]["tags"], serde_json::json!(["one"]));
     assert_eq!(ids(&place, &["--status", "active"]), ["20240604_y"]);
 }
+
+#[test]
+fn a_session_in_which_an_agent_runs_is_marked() {
+    let place = place();
+    let crawler = place.home().join("sessions/20240603_crawler/artifacts");
+    let none = serde_json::json!({});
+    assert_eq!(ids(&place, &["--status", "running"]), [] as [&str; 0]);
+    place.at_work("me/.workbuddy-ai", &crawler, none.clone());
+    let status = |place: &Place| {
+        let out = place.ok(["ls", "crawler"]);
+        out.split_whitespace().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(status(&place), "running");
+    assert_eq!(ids(&place, &["--status", "running"]), ["20240603_crawler"]);
+    assert_eq!(
+        ids(&place, &["crawler", "--status", "active"]),
+        ["20240603_crawler"]
+    );
+    let long = place.ok(["ls", "crawler", "-l"]);
+    let pid = std::process::id().to_string();
+    for part in [&pid, "2024-06-15T11:59:55Z", crawler.to_str().unwrap()] {
+        assert!(long.contains(part), "{part}: {long}");
+    }
+    let running = &place.json(["ls", "crawler"])["sessions"][0]["running"];
+    assert_eq!(running["pid"], std::process::id());
+    assert_eq!(running["heartbeat"], "2024-06-15T11:59:55Z");
+    assert_eq!(running["cwd"], crawler.to_str().unwrap());
+
+    // One that is kept ready works nowhere; one that has ended has only left its file.
+    let pool = serde_json::json!({"kind": "prewarm"});
+    place.at_work("me/.workbuddy-ai", &crawler, pool);
+    assert_eq!(status(&place), "active");
+    let ended = serde_json::json!({"startedAt": 1_000_000_000_000_u64});
+    place.at_work("me/.workbuddy-ai", &crawler, ended);
+    assert_eq!(status(&place), "active");
+    assert_eq!(
+        place.json(["ls", "crawler"])["sessions"][0]["running"],
+        serde_json::Value::Null
+    );
+}
+
+#[test]
+fn an_agent_is_known_by_its_conversation_wherever_it_works() {
+    let place = place();
+    let session = serde_json::json!({"sessionId": "identity-of-20240605_api_refactor"});
+    place.at_work("me/.workbuddy", "/somewhere/else", session);
+    assert_eq!(
+        ids(&place, &["--status", "running"]),
+        ["20240605_api_refactor"]
+    );
+}
+
+#[test]
+fn the_settings_say_where_the_application_has_its_folder() {
+    let place = place();
+    let crawler = place.home().join("sessions/20240603_crawler");
+    place.at_work("me/应用", &crawler, serde_json::json!({}));
+    assert!(ids(&place, &["--status", "running"]).is_empty());
+    place.put_home("wbhome.toml", "[state]\ndir = \"~/应用\"\n");
+    assert_eq!(ids(&place, &["--status", "running"]), ["20240603_crawler"]);
+    place.put_home("wbhome.toml", "[state]\ndir = \"../应用\"\n");
+    assert_eq!(ids(&place, &["--status", "running"]), ["20240603_crawler"]);
+    // What is wrong with it is said, and the list is there all the same.
+    for (settings, why) in [
+        ("[state]\ndir = \"/nowhere\"\n", "/nowhere"),
+        ("[state]\ndri = \"x\"\n", "dri"),
+    ] {
+        place.put_home("wbhome.toml", settings);
+        let ran = place.run(["ls"]);
+        ran.expect(0);
+        assert!(
+            ran.stdout.contains("20240603_crawler       active"),
+            "{ran:?}"
+        );
+        assert!(
+            ran.stderr
+                .starts_with("warning: who is running is not known")
+                && ran.stderr.contains(why),
+            "{ran:?}"
+        );
+    }
+    place.put_home("wbhome.toml", "");
+    place.put("me/.workbuddy/sessions", "no folder");
+    let ran = place.run(["ls"]);
+    ran.expect(0);
+    assert!(ran.stderr.contains("who is running"), "{ran:?}");
+}

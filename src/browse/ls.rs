@@ -1,20 +1,25 @@
-//! `wbhome ls`: the sessions, from `index.json` and the cache alone.
+//! `wbhome ls`: the sessions, from `index.json` and the cache alone, and who works in them.
 
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::running::{AtWork, Running};
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result};
 use crate::disk;
 use crate::home::{Cache, Counts, Entry, Home, Index, Status, Tally, folded};
+use crate::state::Agent;
+
+/// What is asked for, instead of a status, to get the sessions that somebody works in.
+pub const RUNNING: &str = "running";
 
 /// Which sessions are listed. All that is given must hold.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// A part of the id or title, or a glob for the whole of one; case does not matter.
     pub pattern: Option<String>,
-    /// The status. Without it removed sessions are left out.
+    /// The status, or [`RUNNING`]. Without it removed sessions are left out.
     pub status: Option<String>,
     /// The agent.
     pub agent: Option<String>,
@@ -67,6 +72,8 @@ pub struct Row {
     pub holds: Option<Holds>,
     /// Its archive, as the index says.
     pub archive: Option<Map<String, Value>>,
+    /// The agent that works in it right now.
+    pub running: Option<Running>,
 }
 
 /// What a session holds.
@@ -122,11 +129,18 @@ pub struct Outcome {
     pub strangers: Vec<WirePath>,
 }
 
-/// Lists the sessions.
+/// Lists the sessions. `agents` are the processes that the application has noted.
 ///
 /// # Errors
 /// An index that can not be understood; a usage error for a pattern that is no glob.
-pub fn ls(home: &Home, filter: &Filter, sort: Sort, reverse: bool) -> Result<Outcome> {
+pub fn ls(
+    home: &Home,
+    filter: &Filter,
+    sort: Sort,
+    reverse: bool,
+    agents: &[Agent],
+) -> Result<Outcome> {
+    let at_work = AtWork::new(home, agents);
     let pattern = filter.pattern.as_deref().map(Pattern::new).transpose()?;
     let (index, cache) = rayon::join(|| Index::read(home), || Cache::read(home));
     let index = index?;
@@ -138,7 +152,7 @@ pub fn ls(home: &Home, filter: &Filter, sort: Sort, reverse: bool) -> Result<Out
     let cache = cache.unwrap_or_default();
     let mut sessions: Vec<Row> = index
         .entries()
-        .map(|entry| row(entry, cache.sessions.get(entry.id())))
+        .map(|entry| row(entry, cache.sessions.get(entry.id()), at_work.on(entry)))
         .filter(|row| filter.passes(row) && pattern.as_ref().is_none_or(|p| p.matches(row)))
         .collect();
     sort_rows(&mut sessions, sort);
@@ -153,7 +167,7 @@ pub fn ls(home: &Home, filter: &Filter, sort: Sort, reverse: bool) -> Result<Out
     })
 }
 
-fn row(entry: &Entry, counts: Option<&Counts>) -> Row {
+fn row(entry: &Entry, counts: Option<&Counts>, running: Option<Running>) -> Row {
     let text = |text: Option<&str>| text.map(str::to_owned);
     let created = entry.created();
     Row {
@@ -168,6 +182,7 @@ fn row(entry: &Entry, counts: Option<&Counts>) -> Row {
         updated: counts.and_then(|c| c.last_activity),
         holds: counts.map(Holds::from),
         archive: entry.archive().cloned(),
+        running,
     }
 }
 
@@ -202,7 +217,7 @@ impl Filter {
             wanted.is_none() || wanted.as_deref() == value
         };
         let status = match &self.status {
-            Some(wanted) => *wanted == row.status,
+            Some(wanted) => *wanted == row.status || wanted == RUNNING && row.running.is_some(),
             None => row.status != Status::Removed.as_str(),
         };
         let moment = row.active();

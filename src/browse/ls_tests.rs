@@ -1,9 +1,12 @@
+use std::path::PathBuf;
+
 use super::*;
 use crate::home::testing::{self, Place};
 use crate::home::{Cache, SessionsStamp};
+use crate::state::Liveness;
 
 fn ids(place: &Place, filter: &Filter, sort: Sort) -> Vec<String> {
-    let outcome = ls(&place.home, filter, sort, false).unwrap();
+    let outcome = ls(&place.home, filter, sort, false, &[]).unwrap();
     outcome.sessions.into_iter().map(|row| row.id).collect()
 }
 
@@ -49,7 +52,7 @@ fn sorts() {
     );
     assert_eq!(ids(&place, &all, Sort::Size), [old, clean, crawler, "odd"]);
     assert_eq!(ids(&place, &all, Sort::Id), [crawler, clean, old, "odd"]);
-    let outcome = ls(&place.home, &all, Sort::Id, true).unwrap();
+    let outcome = ls(&place.home, &all, Sort::Id, true, &[]).unwrap();
     assert_eq!((outcome.sessions[0].id.as_str(), outcome.total), ("odd", 5));
     assert_eq!(outcome.sessions[3].holds.unwrap().bytes, 10);
 }
@@ -116,14 +119,14 @@ fn filters() {
     ] {
         assert_eq!(ids(&place, &filter, Sort::Id), expected, "{filter:?}");
     }
-    assert!(ls(&place.home, &pattern("[a"), Sort::Id, false).is_err());
+    assert!(ls(&place.home, &pattern("[a"), Sort::Id, false, &[]).is_err());
 }
 
 #[test]
 fn says_when_sessions_have_come_or_gone_and_works_without_a_cache() {
     let place = filled();
     let stale = || {
-        ls(&place.home, &Filter::default(), Sort::Id, false)
+        ls(&place.home, &Filter::default(), Sort::Id, false, &[])
             .unwrap()
             .stale
     };
@@ -131,10 +134,63 @@ fn says_when_sessions_have_come_or_gone_and_works_without_a_cache() {
     place.put("sessions/new/x", "");
     assert!(stale());
     place.put(".wbhome/cache.json", "broken");
-    let outcome = ls(&place.home, &Filter::default(), Sort::Updated, false).unwrap();
+    let outcome = ls(&place.home, &Filter::default(), Sort::Updated, false, &[]).unwrap();
     assert!(outcome.stale && outcome.sessions.len() == 4);
     assert_eq!(outcome.sessions[0].holds, None);
     let json = serde_json::to_value(&outcome.sessions[2]).unwrap();
     assert_eq!(json["created"], "2024-06-03T01:00:00Z");
     assert_eq!(json["updated"], Value::Null);
+}
+
+fn agent(pid: u32, cwd: Option<PathBuf>, identity: Option<&str>) -> Agent {
+    Agent {
+        file: PathBuf::new(),
+        pid,
+        kind: "interactive".into(),
+        session_id: identity.map(str::to_owned),
+        cwd,
+        started_at: Some(1_717_405_200_000),
+        last_heartbeat: Some(1_717_405_200_000 + i64::from(pid)),
+        liveness: Liveness::Running,
+    }
+}
+
+#[test]
+fn who_works_in_a_session_is_known_by_the_folder_or_the_conversation() {
+    let place = testing::home();
+    let (a, b, c) = ("20240603_数据", "20240604_b", "20240605_c");
+    place.put(
+        "index.json",
+        r#"[{"id": "20240603_数据"}, {"id": "20240604_b", "session_id": "u-2"}, {"id": "20240605_c"}]"#,
+    );
+    place.put("sessions/20240603_数据/artifacts/x", "");
+    let root = place.home.root();
+    let inside = root.join("sessions").join(a).join("artifacts");
+    let link = root.join("../a link");
+    std::os::unix::fs::symlink(&inside, &link).unwrap();
+    let on = |agents: &[Agent]| -> Vec<(String, u32)> {
+        let listed = ls(&place.home, &Filter::default(), Sort::Id, false, agents).unwrap();
+        let rows = listed.sessions.into_iter();
+        rows.filter_map(|row| Some((row.id, row.running?.pid)))
+            .collect()
+    };
+    let is = |id: &str, pid| vec![(id.to_owned(), pid)];
+    assert_eq!(on(&[agent(7, Some(inside.clone()), None)]), is(a, 7));
+    assert_eq!(on(&[agent(7, Some(link.clone()), None)]), is(a, 7));
+    assert_eq!(on(&[agent(7, Some("/else".into()), Some("u-2"))]), is(b, 7));
+    // Its folder may have gone.
+    let gone = root.join("sessions").join(c);
+    assert_eq!(on(&[agent(7, Some(gone), None)]), is(c, 7));
+    // Of two the one that is livelier.
+    let both = [
+        agent(9, Some(inside.clone()), None),
+        agent(8, Some(inside.clone()), None),
+    ];
+    assert_eq!(on(&both), is(a, 9));
+    let mut pool = agent(7, Some(inside.clone()), None);
+    pool.kind = "prewarm".into();
+    let mut ended = agent(7, Some(inside), None);
+    ended.liveness = Liveness::Gone;
+    let elsewhere = agent(7, Some(root.join("sessions")), Some("interactive-7"));
+    assert_eq!(on(&[pool, ended, elsewhere]), []);
 }

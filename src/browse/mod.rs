@@ -2,5 +2,7 @@
 
 pub mod ls;
 mod path;
+mod running;
 
 pub use path::{Outcome as PathOutcome, path};
+pub use running::Running;

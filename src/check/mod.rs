@@ -4,6 +4,7 @@
 //! - [`content`]: what the bytes of one file tell.
 //! - [`conflict`]: how sync clients name and leave second versions.
 //! - [`survey()`]: what names, numbers, links and small records tell, and the index.
+//! - [`add_running`]: what the agents that are running tell.
 //!
 //! [`inspect`] is the standalone command: it walks the home, probes every text file on all cores, and surveys the rest.
 //! A migration has read every byte anyway; it feeds a [`Probe`] a file and calls [`survey()`] itself.
@@ -26,6 +27,7 @@ pub mod content;
 pub mod finding;
 mod probing;
 pub mod repair;
+mod running;
 pub mod survey;
 #[cfg(test)]
 mod tests;
@@ -33,6 +35,7 @@ pub mod twin;
 
 pub use content::{Defect, Probe};
 pub use finding::{Finding, FindingKind};
+pub use running::add_running;
 pub use survey::{Survey, survey};
 
 /// What to look at.

@@ -106,6 +106,10 @@ fn look(options: &Options, home: &Home, console: Option<&Console>, ctx: &Context
         Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
     let mut outcome = check::inspect(&root, home.root(), index.as_ref(), options, ctx)?;
     migrate::add_stale_paths(home, &root, options, &mut outcome, ctx)?;
+    if let Some(console) = console {
+        let agents = place::agents(home, console);
+        check::add_running(home, &agents, index.as_ref(), options, &mut outcome);
+    }
     Ok(Found {
         outcome,
         broken_index: index.is_none(),

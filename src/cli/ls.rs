@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
+use jiff::Timestamp;
 use unicode_width::UnicodeWidthStr;
 
 use super::args::Global;
@@ -10,6 +11,7 @@ use super::complete;
 use super::output::{Console, FAINT, STRONG, stdout_is_terminal, styled, terminal_width};
 use super::place;
 use crate::base::{Context, Exit, Result, human, parse_when};
+use crate::browse::Running;
 use crate::browse::ls::{self, Filter, Outcome, Row};
 
 /// List sessions, the most recently active first
@@ -21,9 +23,9 @@ use crate::browse::ls::{self, Filter, Outcome, Row};
 pub(super) struct LsArgs {
     /// Part of an id or title, or a glob for the whole of one
     pattern: Option<String>,
-    /// active, archived, missing or removed
+    /// active, archived, missing or removed; running: an agent works in it now
     #[arg(long, value_name = "STATUS", add = clap_complete::ArgValueCandidates::new(|| {
-        ["active", "archived", "missing", "removed"].map(clap_complete::CompletionCandidate::new).into()
+        ["active", "archived", "missing", "removed", "running"].map(clap_complete::CompletionCandidate::new).into()
     }))]
     status: Option<String>,
     /// Of this agent
@@ -47,7 +49,7 @@ pub(super) struct LsArgs {
     /// The other way round
     #[arg(long)]
     reverse: bool,
-    /// Also turns, and size by kind
+    /// Also turns, size by kind, and the agents that are running
     #[arg(short, long)]
     long: bool,
 }
@@ -88,7 +90,8 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
         project: args.project,
     };
     let home = place::open(global)?;
-    let listed = ls::ls(&home, &filter, args.sort.into(), args.reverse)?;
+    let agents = place::agents(&home, console);
+    let listed = ls::ls(&home, &filter, args.sort.into(), args.reverse, &agents)?;
     console.result("ls/1", &listed, |out| write(out, &listed, args.long, ctx))?;
     if listed.sessions.is_empty() && listed.total > 0 {
         let all = human::plural(listed.total, "session", "sessions");
@@ -189,8 +192,9 @@ fn columns(rows: &[Row], long: bool, ctx: &Context) -> Vec<Column> {
     };
     let mut columns = vec![
         column("SESSION", false, &|row| human::escape(&row.id).into_owned()),
-        column("STATUS", false, &|row| {
-            human::escape(&row.status).into_owned()
+        column("STATUS", false, &|row| match row.running {
+            Some(_) => ls::RUNNING.to_owned(),
+            None => human::escape(&row.status).into_owned(),
         }),
         column("ACTIVE", false, &updated),
     ];
@@ -220,6 +224,9 @@ fn columns(rows: &[Row], long: bool, ctx: &Context) -> Vec<Column> {
         };
         columns.push(column("ARCHIVE", true, &archive));
     }
+    if long && rows.iter().any(|row| row.running.is_some()) {
+        columns.extend(running_columns(rows, ctx));
+    }
     columns.push(column("AGENT", false, &|row| text(&row.agent)));
     columns.push(column("PROJECT", false, &|row| text(&row.project)));
     let tags = |row: &Row| {
@@ -243,6 +250,33 @@ fn columns(rows: &[Row], long: bool, ctx: &Context) -> Vec<Column> {
             .unwrap_or_default()
     }));
     columns
+}
+
+/// Who is running, since when, when it was last heard of, and where.
+fn running_columns(rows: &[Row], ctx: &Context) -> Vec<Column> {
+    let column = |title, right, cell: &dyn Fn(&Running) -> Option<String>| Column {
+        title,
+        right,
+        cells: rows
+            .iter()
+            .map(|row| row.running.as_ref().and_then(cell))
+            .map(|cell| cell.unwrap_or_else(|| "-".to_owned()))
+            .collect(),
+    };
+    let now = ctx.clock.now();
+    let terminal = stdout_is_terminal();
+    let moment = |then: Timestamp| match terminal {
+        true => human::age(now, then),
+        false => then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    };
+    vec![
+        column("PID", true, &|running| Some(running.pid.to_string())),
+        column("SINCE", false, &|running| running.since.map(moment)),
+        column("HEARTBEAT", false, &|running| running.heartbeat.map(moment)),
+        column("CWD", false, &|running| {
+            running.cwd.as_deref().map(human::path)
+        }),
+    ]
 }
 
 /// Cuts a line to a number of columns, with an ellipsis, between characters.

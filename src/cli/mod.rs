@@ -17,7 +17,6 @@ mod followed;
 mod index;
 mod init;
 mod label;
-mod live;
 mod ls;
 mod man;
 mod migrate;

@@ -1,12 +1,14 @@
 //! Which home a command line means, and opening it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::args::Global;
 use super::output::Console;
 pub(super) use crate::base::human::quoted;
 use crate::base::{Context, Error, Result, human};
-use crate::home::{self, Home, LockedHome};
+use crate::disk;
+use crate::home::{self, Config, Home, LockedHome};
+use crate::state::{self, Agent};
 
 /// The user's own folder.
 pub(super) fn user_home() -> Option<PathBuf> {
@@ -81,17 +83,56 @@ impl StateArgs {
     }
 }
 
-/// The agent application's own folders: the one that the settings name, else those where it usually keeps them.
+/// The application's own folders: the one that the settings of the home name, else the usual ones that exist. A home
+/// that was merely found is not obeyed in this either.
+///
+/// # Errors
+/// Settings that are not understood, or that name a folder that is not there.
 pub(super) fn state_folders(home: &Home) -> Result<Vec<PathBuf>> {
-    let named = home::Config::load(home)?.state.dir;
-    match named {
-        Some(folder) if crate::disk::exists(&folder) => Ok(vec![folder]),
-        Some(folder) => Err(Error::failed("[state] dir of the settings is not there:").at(folder)),
-        None => Ok(user_home()
-            .as_deref()
-            .map(crate::state::folders_in)
-            .unwrap_or_default()),
+    let user_home = user_home();
+    let set = match home.is_trusted() {
+        true => Config::load(home)?.state.dir,
+        false => None,
+    };
+    let Some(set) = set else {
+        let usual = user_home.as_deref().map(state::folders_in);
+        return Ok(usual.unwrap_or_default());
+    };
+    let folder = match (set.strip_prefix("~"), &user_home) {
+        (Ok(rest), Some(user_home)) => user_home.join(rest),
+        _ => home.root().join(set),
+    };
+    match disk::exists(&folder) {
+        true => Ok(vec![folder]),
+        false => Err(Error::failed("there is no state folder:")
+            .at(&folder)
+            .hint("[state] dir in wbhome.toml names it")),
     }
+}
+
+/// Every process that the application has noted. What can not be read is a warning: whoever only looks goes on without.
+pub(super) fn agents(home: &Home, console: &Console) -> Vec<Agent> {
+    let warn = |error: Error| {
+        console.warn(&format!(
+            "who is running is not known: {error}{}",
+            error
+                .hints()
+                .first()
+                .map(|hint| format!(" ({hint})"))
+                .unwrap_or_default()
+        ));
+    };
+    let folders = state_folders(home).unwrap_or_else(|error| {
+        warn(error);
+        Vec::new()
+    });
+    let read = |folder: &Path| {
+        state::agents(folder).unwrap_or_else(|error| {
+            warn(error);
+            Vec::new()
+        })
+    };
+    folders.iter().flat_map(|folder| read(folder)).collect()
 }
 
 /// Takes the lock of a home, and tells what a command that was killed had left.

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::args::Global;
 use super::complete;
-use super::live;
+
 use super::output::{Console, FAINT, STRONG, styled};
 use super::place;
 use crate::base::{Context, Error, Exit, Result, human};
@@ -83,7 +83,7 @@ fn from_trash(
     console: &Console,
     ctx: &Context,
 ) -> Result<Exit> {
-    let agents = live::agents(home, console);
+    let agents = place::agents(home, console);
     if global.dry_run {
         let plan = restore::plan(home, request, &agents, ctx)?;
         console.result("restore-plan/1", &plan, |out| write(out, &plan))?;
@@ -157,7 +157,7 @@ fn from_twin(
     }
     let id = resolve_in(home, query)?;
     let path = Path::new("sessions").join(id.as_str()).join(rel.as_path());
-    let agents = live::agents(home, console);
+    let agents = place::agents(home, console);
     if global.dry_run {
         let plan = twin::plan(home, &path, force, &agents, ctx)?;
         console.result("restore-twin-plan/1", &plan, |out| write_twin(out, &plan))?;

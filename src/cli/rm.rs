@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::args::Global;
 use super::complete;
-use super::live;
+
 use super::output::{Console, STRONG, styled};
 use super::place;
 use crate::base::{Context, Exit, Result, human};
@@ -33,7 +33,7 @@ pub(super) fn run(args: RmArgs, global: &Global, console: &Console, ctx: &Contex
         .iter()
         .map(|query| resolve_in(&home, query))
         .collect::<Result<Vec<_>>>()?;
-    let agents = live::agents(&home, console);
+    let agents = place::agents(&home, console);
     if global.dry_run {
         let plan = remove::plan(&home, &ids, &agents)?;
         console.result("rm-plan/1", &plan, |out| write(out, &plan.sessions))?;

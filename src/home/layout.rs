@@ -1,5 +1,6 @@
 //! Where everything in a home lies, and what makes a folder one.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,24 @@ impl Home {
     /// `sessions/<id>`, whether it exists or not.
     pub fn session(&self, id: &SessionId) -> PathBuf {
         self.sessions().join(id.as_str())
+    }
+
+    /// The name of the session folder that an absolute path lies in, by the letter or when links are resolved. What
+    /// is not there, or no id, has a name as well.
+    pub fn session_at(&self, path: &Path) -> Option<OsString> {
+        let real = |path: &Path| disk::real_path(path).ok();
+        let by_letter = std::iter::once((path.to_path_buf(), self.sessions()));
+        // Asked only when the letter does not tell.
+        let resolved = std::iter::once_with(|| Some((real(path)?, real(&self.sessions())?)));
+        by_letter
+            .chain(resolved.flatten())
+            .find_map(|(path, sessions)| {
+                let inside = path.strip_prefix(sessions).ok()?;
+                match inside.components().next()? {
+                    std::path::Component::Normal(name) => Some(name.to_owned()),
+                    _ => None,
+                }
+            })
     }
 
     /// `archive/`.

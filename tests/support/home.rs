@@ -80,6 +80,20 @@ impl Place {
         place
     }
 
+    /// Notes this very process, which is sure to run, in a state folder as an agent that works in `cwd`. What is in
+    /// `more` replaces a field, or with `null` takes its value away.
+    pub fn at_work(&self, state: &str, cwd: impl AsRef<Path>, more: serde_json::Value) {
+        let pid = std::process::id();
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let mut noted = serde_json::json!({
+            "pid": pid, "kind": "interactive", "cwd": cwd.as_ref(), "startedAt": now.unwrap().as_millis() as u64,
+            "lastHeartbeat": 1_718_452_795_000_u64, "sessionId": format!("interactive-{pid}"), "version": "1",
+        });
+        let more = more.as_object().unwrap().clone();
+        noted.as_object_mut().unwrap().extend(more);
+        self.put(format!("{state}/sessions/{pid}.json"), noted.to_string());
+    }
+
     /// Everything in the home but the tool's own folder, and without the times of the home itself.
     pub fn apart_from_own(&self) -> BTreeMap<Vec<u8>, Entry> {
         let mut tree = tree(&self.home());

@@ -141,7 +141,7 @@ const TABLE: [(FindingKind, &str, &str); 25] = [
     (
         FindingKind::WrongCwd,
         "wrong-cwd",
-        "the working folder in session.json does not exist",
+        "the working folder in session.json, or of an agent that is running, does not exist",
     ),
     (
         FindingKind::UnknownAgent,
@@ -151,7 +151,7 @@ const TABLE: [(FindingKind, &str, &str); 25] = [
     (
         FindingKind::MissingSkill,
         "missing-skill",
-        "an agent.yaml names a skill that has no file",
+        "an agent.yaml names a skill that has no file, or the file an entry that is not there",
     ),
     (
         FindingKind::UnindexedSession,

@@ -11,7 +11,7 @@ use crate::check::repair::{self, Left, Mended, Moved, Request, What};
 use crate::check::{Finding, FindingKind, Options};
 use crate::cli::args::Global;
 use crate::cli::output::{Console, FAINT, STRONG, styled};
-use crate::cli::{live, place};
+use crate::cli::{place};
 use crate::home::{Home, IndexFile, LockedHome};
 use crate::migrate;
 use crate::sessions::{Changes, reconcile};
@@ -104,7 +104,7 @@ fn plan(
     console: &Console,
     ctx: &Context,
 ) -> Result<(repair::Plan, Option<reconcile::Plan>)> {
-    let agents = live::agents(home, console);
+    let agents = place::agents(home, console);
     // The index is the whole home's.
     let index = match options.only.is_none() && IndexFile::check(home).is_ok() {
         true => Some(reconcile::plan(home, false, ctx)?).filter(|plan| plan.changes.any()),
