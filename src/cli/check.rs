@@ -15,6 +15,7 @@ use crate::check::{self, FindingKind, Options, Outcome};
 use crate::disk::Dir;
 use crate::home::{Home, Index, resolve_in};
 use crate::migrate;
+use crate::state::Agent;
 
 mod empty;
 mod repair;
@@ -61,7 +62,8 @@ pub(super) fn run(
         return repair::run(&args, &home, global, console, ctx);
     }
     let options = options(&args, &home)?;
-    let found = look(&options, &home, Some(console), ctx)?;
+    let agents = place::agents(&home, console);
+    let found = look(&options, &home, &agents, Some(console), ctx)?;
     if console.json && console.verbose {
         for finding in &found.outcome.findings {
             console.document("finding/1", finding)?;
@@ -92,7 +94,14 @@ fn options(args: &CheckArgs, home: &Home) -> Result<Options> {
     })
 }
 
-fn look(options: &Options, home: &Home, console: Option<&Console>, ctx: &Context) -> Result<Found> {
+/// Looks. `console` is told of an index that can not be understood.
+fn look(
+    options: &Options,
+    home: &Home,
+    agents: &[Agent],
+    console: Option<&Console>,
+    ctx: &Context,
+) -> Result<Found> {
     let index = match Index::read(home) {
         Ok(index) => Some(index),
         Err(error) => {
@@ -106,10 +115,7 @@ fn look(options: &Options, home: &Home, console: Option<&Console>, ctx: &Context
         Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
     let mut outcome = check::inspect(&root, home.root(), index.as_ref(), options, ctx)?;
     migrate::add_stale_paths(home, &root, options, &mut outcome, ctx)?;
-    if let Some(console) = console {
-        let agents = place::agents(home, console);
-        check::add_running(home, &agents, index.as_ref(), options, &mut outcome);
-    }
+    check::add_running(home, agents, index.as_ref(), options, &mut outcome);
     Ok(Found {
         outcome,
         broken_index: index.is_none(),

@@ -128,7 +128,7 @@ impl State {
                 })
                 .collect()
         };
-        let shown = if n % 2 == 0 { cwd.clone() } else { ascii(&cwd) };
+        let shown = if n.is_multiple_of(2) { cwd.clone() } else { ascii(&cwd) };
         let line = |k: usize| {
             let kinds = [
                 "message",
@@ -165,7 +165,7 @@ impl State {
             &format!("{base}.meta.json"),
             format!("{{\"cwd\":\"{cwd}\"}}").as_bytes(),
         );
-        if n % 4 == 0 {
+        if n.is_multiple_of(4) {
             put(
                 &format!("{base}/subagents/agent-1.jsonl"),
                 (line(1) + "\n").as_bytes(),

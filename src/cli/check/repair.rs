@@ -11,10 +11,12 @@ use crate::check::repair::{self, Left, Mended, Moved, Request, What};
 use crate::check::{Finding, FindingKind, Options};
 use crate::cli::args::Global;
 use crate::cli::output::{Console, FAINT, STRONG, styled};
-use crate::cli::{place};
+use crate::cli::place;
 use crate::home::{Home, IndexFile, LockedHome};
 use crate::migrate;
+use crate::paths::Mapping;
 use crate::sessions::{Changes, reconcile};
+use crate::state::Agent;
 
 /// What would be done.
 #[derive(Serialize)]
@@ -49,9 +51,10 @@ pub(super) fn run(
         );
     }
     let options = super::options(args, home)?;
+    let agents = place::agents(home, console);
     if global.dry_run {
-        let found = super::look(&options, home, Some(console), ctx)?;
-        let (plan, index) = plan(args, &options, home, &found, console, ctx)?;
+        let found = super::look(&options, home, &agents, Some(console), ctx)?;
+        let (plan, index) = plan(args, &options, home, &found, &agents, ctx)?;
         let planned = Planned {
             plan,
             index: index.map(|plan| plan.changes),
@@ -69,8 +72,8 @@ pub(super) fn run(
         return Ok(found.exit());
     }
     let locked = place::lock(home, "check --repair", global, console, ctx)?;
-    let found = super::look(&options, &locked, Some(console), ctx)?;
-    let (plan, index) = plan(args, &options, &locked, &found, console, ctx)?;
+    let found = super::look(&options, &locked, &agents, Some(console), ctx)?;
+    let (plan, index) = plan(args, &options, &locked, &found, &agents, ctx)?;
     let changes_index = index.is_some();
     let mut done = repair::apply(&locked, plan, ctx)?;
     let index = match changes_index {
@@ -82,7 +85,7 @@ pub(super) fn run(
     {
         done.act = None;
     }
-    let after = super::look(&options, &locked, None, ctx)?;
+    let after = super::look(&options, &locked, &agents, None, ctx)?;
     let repaired = Repaired {
         done,
         index,
@@ -101,10 +104,9 @@ fn plan(
     options: &Options,
     home: &Home,
     found: &Found,
-    console: &Console,
+    agents: &[Agent],
     ctx: &Context,
 ) -> Result<(repair::Plan, Option<reconcile::Plan>)> {
-    let agents = place::agents(home, console);
     // The index is the whole home's.
     let index = match options.only.is_none() && IndexFile::check(home).is_ok() {
         true => Some(reconcile::plan(home, false, ctx)?).filter(|plan| plan.changes.any()),
@@ -113,7 +115,7 @@ fn plan(
     let request = Request {
         fill: args.fill,
         moved: moved(home)?,
-        agents: &agents,
+        agents,
         keep_index: index.is_some(),
     };
     let plan = repair::plan(home, &found.outcome, &request, ctx)?;
@@ -127,22 +129,20 @@ fn reconciled(home: &LockedHome, ctx: &Context) -> Result<Option<Changes>> {
     Ok(Some(done.changes).filter(Changes::any))
 }
 
-/// The places that the newest migration has moved from, and where in the home they are now.
+/// The places that something was moved from, and where in the home it is now.
 fn moved(home: &Home) -> Result<Vec<Moved>> {
-    let Some(record) = migrate::Record::newest(&home.own())? else {
-        return Ok(Vec::new());
-    };
-    let settings = record.settings();
-    let mappings = settings.mappings.iter().filter_map(|mapping| {
-        let within = Path::new(&mapping.new).strip_prefix(&settings.dest).ok()?;
+    let root = crate::disk::real_path(home.root())?;
+    let within = |mapping: &Mapping| {
+        let within = Path::new(&mapping.new).strip_prefix(&root).ok()?;
         Some(Moved {
             old: PathBuf::from(&mapping.old),
             within: within.to_path_buf(),
         })
-    });
-    // A place that holds the home is no old one.
-    let mappings = mappings.filter(|moved| !home.root().starts_with(&moved.old));
-    Ok(mappings.collect())
+    };
+    Ok(migrate::moved_from(home)?
+        .iter()
+        .filter_map(within)
+        .collect())
 }
 
 fn tell(out: &mut String, repaired: &Repaired, after: &Found, all: bool) {
