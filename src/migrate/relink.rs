@@ -3,6 +3,7 @@
 //!
 //! A session that gets another name ([`rename`](super::rename)) is the same work with one more step.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -231,15 +232,23 @@ fn covers(path: &Path, sessions: &[String]) -> bool {
     }
 }
 
+/// A file of several names is looked at once.
+pub(super) fn is_first_name(entry: &Entry, linked: &mut HashSet<(u64, u64)>) -> bool {
+    let meta = &entry.meta;
+    meta.kind != FileKind::File || meta.nlink == 1 || linked.insert(meta.identity())
+}
+
 fn count(
     (dir, tree): &(Dir, Tree),
     compiled: &Compiled,
     sessions: &[String],
     ctx: &Context,
 ) -> Result<(u64, Tally)> {
+    let mut linked = HashSet::new();
     let entries: Vec<_> = tree
         .entries()
         .filter(|(path, _)| covers(path, sessions))
+        .filter(|(_, entry)| is_first_name(entry, &mut linked))
         .collect();
     let files = entries
         .iter()
@@ -380,7 +389,7 @@ fn stage(home: &LockedHome, draft: &Draft, plan: &Plan, ctx: &Context) -> Result
         sessions: plan.sessions.clone(),
         finished: ctx.clock.now(),
         files: plan.files,
-        rewritten: tally.rewritten + tally.hard_links,
+        rewritten: tally.rewritten,
         links: tally.links_rewritten,
         references: references(&plan.mappings, &tally),
         databases,

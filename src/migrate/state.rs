@@ -4,7 +4,7 @@
 //! What is to be is built in a swap ([`Draft`]); the former state is kept with the record, and [`undo`] gives it
 //! back. Nothing is done while the application runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::References;
 use super::in_place::{COMPANIONS, InPlace};
 use super::preview::references;
+use super::relink::is_first_name;
 use super::scan::references_in;
 use super::tally::Tally;
 use crate::base::wire::{self, WirePath};
@@ -294,7 +295,12 @@ pub(super) fn survey(folder: &Path, moved: &Moved, ctx: &Context) -> Result<Surv
 /// Counts references. `left` of the tally are mentions in the database, `kept` the bytes of files with
 /// references.
 fn count(looked: &Looked, moved: &Moved, ctx: &Context) -> Result<Tally> {
-    let entries: Vec<_> = looked.tree.entries().collect();
+    let mut linked = HashSet::new();
+    let entries: Vec<_> = looked
+        .tree
+        .entries()
+        .filter(|(_, entry)| is_first_name(entry, &mut linked))
+        .collect();
     entries
         .par_iter()
         .map_init(Buffers::new, |buffers, (path, entry)| {
@@ -477,7 +483,7 @@ pub(super) fn stage(
     Ok(Followed {
         folder: looked.path.clone(),
         files: total.items,
-        rewritten: tally.rewritten + tally.hard_links,
+        rewritten: tally.rewritten,
         links: tally.links_rewritten,
         references: references(moved.text.mappings(), &tally),
         renamed: slugs.moves.len() as u64,

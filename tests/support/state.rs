@@ -128,7 +128,11 @@ impl State {
                 })
                 .collect()
         };
-        let shown = if n.is_multiple_of(2) { cwd.clone() } else { ascii(&cwd) };
+        let shown = if n.is_multiple_of(2) {
+            cwd.clone()
+        } else {
+            ascii(&cwd)
+        };
         let line = |k: usize| {
             let kinds = [
                 "message",
