@@ -486,3 +486,62 @@ fn an_agent_that_runs_where_nothing_is() {
         assert_eq!(place.run(["check"]).code, Some(0));
     }
 }
+
+#[test]
+fn a_skill_whose_entry_is_not_there() {
+    let place = sound();
+    let agent = "agents/research_agent";
+    let declare = |file: &str, entry: &str| {
+        let content = format!("name: x\nentry: {entry}\n");
+        place.put_home(&format!("{agent}/skills/{file}.yaml"), content);
+    };
+    place.put_home(&format!("{agent}/bin/网 页"), "#!/bin/sh\n");
+    place.put_home(&format!("{agent}/skills/deep/run.py"), "");
+    place.put_home("shared/tool", "");
+    let home = place.home().to_str().unwrap().to_owned();
+    for there in [
+        format!("{home}/{agent}/bin/网 页"),
+        format!("\"{home}/{agent}/bin/\\u7f51 页 --fast\" # with an option"),
+        format!("'/nowhere/wb/{agent}/bin/网 页'"),
+        "bin/网".into(),
+        "./deep/run.py".into(),
+        "../research_agent/bin/../skills/deep/run.py".into(),
+        "shared/tool".into(),
+        // Not ours to judge.
+        "git".into(),
+        "python -m tool.run".into(),
+        "package.module:main".into(),
+        "https://example.org/x/y".into(),
+        "$HOME/bin/x".into(),
+        "~/bin/x".into(),
+        "/nowhere/bin/x".into(),
+        "/nowhere/agents/another/bin/x".into(),
+        "../../../outside/x".into(),
+    ] {
+        declare("a", &there);
+        // A name that holds a space, with what follows it, and one that does not.
+        if there == "bin/网" {
+            place.put_home(&format!("{agent}/bin/网"), "");
+        }
+        let ran = place.run(["check"]);
+        assert_eq!(ran.code, Some(0), "{there}: {ran:?}");
+    }
+    declare("a", "bin/gone");
+    assert_snapshot!(found("missing-skill", 4, &place), @"  missing-skill     1   agents/research_agent/skills/a.yaml its entry bin/gone is not there");
+    declare("a", &format!("{home}/{agent}/gone/gone"));
+    assert_snapshot!(found("missing-skill", 4, &place), @"  missing-skill     1   agents/research_agent/skills/a.yaml its entry [ROOT]/me/workbuddy_home/agents/research_agent/gone/gone is not there");
+    declare("a", "\"/nowhere/Drive/wb/agents/research_agent/bin/gone\"");
+    assert_snapshot!(found("missing-skill", 4, &place), @"  missing-skill     1   agents/research_agent/skills/a.yaml its entry /nowhere/Drive/wb/agents/research_agent/bin/gone is not there");
+    declare("a", "run.py");
+    assert_snapshot!(found("missing-skill", 4, &place), @"  missing-skill     1   agents/research_agent/skills/a.yaml its entry run.py is not there");
+    // One that all agents share is told once.
+    declare("a", "git");
+    for agent in ["research_agent", "writer_agent"] {
+        let names = format!("skills: [shared]\nname: {agent}\n");
+        place.put_home(&format!("agents/{agent}/agent.yaml"), names);
+    }
+    let json = "{\"entry\": \"bin/gone\"}";
+    place.put_home("agents/skills/shared.json", json);
+    assert_snapshot!(found("missing-skill", 4, &place), @"  missing-skill     1   agents/skills/shared.json its entry bin/gone is not there");
+    assert_eq!(place.json(["check"])["counts"]["missing-skill"], 1);
+}

@@ -126,7 +126,7 @@ fn the_first_command_moves_the_example_and_reports_what_is_damaged_in_it() {
     let home = place.path("target/first_home");
     let outcome = place.json(["migrate", "status", "--home", home.to_str().unwrap()]);
     let (listed, found) = (listed(), found(&outcome));
-    assert_eq!(listed.len(), 13);
+    assert_eq!(listed.len(), 14);
     assert_eq!(found, listed);
     for (kind, path) in &listed {
         let name = Path::new(path).file_name().unwrap().to_str().unwrap();

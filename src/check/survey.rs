@@ -14,6 +14,7 @@ mod agents;
 mod archives;
 mod copies;
 mod damage;
+mod entries;
 mod links;
 mod names;
 mod records;

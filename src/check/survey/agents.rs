@@ -1,8 +1,9 @@
-//! Agents whose declaration names skills that are not there.
+//! Agents whose declaration names skills that are not there, or whose skills name an entry that is not.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::entries;
 use super::view::View;
 use crate::base::human;
 use crate::check::{Finding, FindingKind};
@@ -11,7 +12,7 @@ use crate::disk::{self, FileKind};
 /// No honest declaration is larger.
 const LIMIT: u64 = 1 << 20;
 
-/// Looks through every `agents/<agent>/agent.yaml`.
+/// Looks through every `agents/<agent>/agent.yaml` and the skills that belong to it.
 pub(super) fn find(view: &View) -> Vec<Finding> {
     let Some(agents) = view
         .folder(Path::new("agents"))
@@ -23,48 +24,76 @@ pub(super) fn find(view: &View) -> Vec<Finding> {
         .entries
         .iter()
         .filter(|entry| entry.meta.kind == FileKind::Folder)
-        .flat_map(|entry| missing_skills(view, &agents.rel.join(&entry.name)))
+        .flat_map(|entry| of_agent(view, &agents.rel.join(&entry.name)))
         .collect()
 }
 
-fn missing_skills(view: &View, agent: &Path) -> Vec<Finding> {
+fn of_agent(view: &View, agent: &Path) -> Vec<Finding> {
     let declaration = agent.join("agent.yaml");
-    if view
-        .entry(&declaration)
-        .is_none_or(|e| e.meta.kind != FileKind::File)
-    {
-        return Vec::new();
+    let (mut findings, mut files) = (Vec::new(), own_skills(view, agent));
+    match declared(view, agent) {
+        Err(error) => findings.push(Finding::unreadable(declaration, error)),
+        Ok(skills) => {
+            for skill in skills {
+                match file_of(view, agent, &skill) {
+                    Some(file) => files.push(file),
+                    None => {
+                        let path = agent.join("skills").join(format!("{skill}.yaml"));
+                        let detail =
+                            format!("is not there; {} names it", human::path(&declaration));
+                        let missing = Finding::new(FindingKind::MissingSkill, path, detail);
+                        findings.push(missing.of(&declaration));
+                    }
+                }
+            }
+        }
+    }
+    files.sort();
+    files.dedup();
+    findings.extend(
+        files
+            .iter()
+            .filter_map(|file| entries::missing(view, agent, file)),
+    );
+    findings
+}
+
+/// The skills that an agent's declaration names; an error says why it can not be read.
+fn declared(view: &View, agent: &Path) -> Result<Vec<String>, String> {
+    let name = OsStr::new("agent.yaml");
+    let there = view.entry(&agent.join(name));
+    if there.is_none_or(|entry| entry.meta.kind != FileKind::File) {
+        return Ok(Vec::new());
     }
     let dir = view.survey.root.open_beneath(agent);
-    let content =
-        match dir.and_then(|dir| disk::read_small_in(&dir, OsStr::new("agent.yaml"), LIMIT)) {
-            Ok(content) => content.unwrap_or_default(),
-            Err(error) => return vec![Finding::unreadable(declaration, human::io(&error))],
-        };
-    skills(&String::from_utf8_lossy(&content))
-        .into_iter()
-        .filter(|skill| !is_there(view, agent, skill))
-        .map(|skill| {
-            let path = agent.join("skills").join(format!("{skill}.yaml"));
-            let detail = format!("is not there; {} names it", human::path(&declaration));
-            Finding::new(FindingKind::MissingSkill, path, detail).of(&declaration)
-        })
+    let content = dir.and_then(|dir| disk::read_small_in(&dir, name, LIMIT));
+    let content = content.map_err(|error| human::io(&error))?;
+    Ok(skills(&String::from_utf8_lossy(
+        &content.unwrap_or_default(),
+    )))
+}
+
+/// What lies in an agent's own `skills/`, whether or not its declaration names it.
+fn own_skills(view: &View, agent: &Path) -> Vec<PathBuf> {
+    let folder = view.folder(&agent.join("skills"));
+    let entries = folder.into_iter().flat_map(|f| &f.entries);
+    entries
+        .map(|entry| agent.join("skills").join(&entry.name))
         .collect()
 }
 
-/// Beside the agent, or shared by all of them; a file, or a folder of files.
-fn is_there(view: &View, agent: &Path, skill: &str) -> bool {
+/// Where a skill is: beside the agent, or shared by all of them; a file, or a folder of files.
+fn file_of(view: &View, agent: &Path, skill: &str) -> Option<PathBuf> {
     let shelves = [
         agent.join("skills"),
         "agents/skills".into(),
         "skills".into(),
     ];
-    shelves.iter().any(|shelf| {
-        ["", ".yaml", ".yml", ".md", ".json"].iter().any(|ending| {
-            view.entry(&shelf.join(format!("{skill}{ending}")))
-                .is_some()
-        })
-    })
+    let files = shelves.iter().flat_map(|shelf| {
+        let endings = ["", ".yaml", ".yml", ".md", ".json"];
+        endings.map(|ending| shelf.join(format!("{skill}{ending}")))
+    });
+    files.into_iter().find(|file| view.entry(file).is_some())
 }
 
 /// The names in the list `skills:` at the top of a declaration. It is written in three ways, and these are read:
@@ -122,7 +151,7 @@ fn block<'y>(lines: impl Iterator<Item = &'y str>) -> Vec<String> {
     names
 }
 
-fn without_comment(line: &str) -> &str {
+pub(super) fn without_comment(line: &str) -> &str {
     match line.find(" #") {
         Some(at) => &line[..at],
         None if line.starts_with('#') => "",
