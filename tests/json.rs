@@ -181,7 +181,8 @@ documents! {
     "wbhome/migrate/1" Migrate {
         schema: String, source: Exact, home: String, started: Timestamp, finished: Timestamp,
         keep_until: Timestamp, resumed: bool, totals: Totals, classes: Classes, references: References,
-        skipped: Vec<Skipped>, restless: Vec<Location>, databases: Vec<Database>, sessions: SessionCounts,
+        skipped: Vec<Skipped>, restless: Vec<Location>, databases: Vec<Database>, state: Vec<Followed>,
+        sessions: SessionCounts,
         findings: Vec<Finding>, warnings: Vec<String>, command: Null<SmokeTest>, record: String,
     }
     "totals" Totals { sessions: u64, files: u64, folders: u64, bytes: u64, }
@@ -204,7 +205,49 @@ documents! {
     "command" SmokeTest { command: String, exit: Null<i32>, }
     "wbhome/migrate-plan/1" MigratePlan {
         schema: String, source: Exact, home: String, sessions: u64, files: u64, folders: u64, bytes: u64,
-        references: References, skipped: Vec<Skipped>, warnings: Vec<String>, resumes: bool,
+        references: References, state: Vec<StateSurvey>, skipped: Vec<Skipped>, warnings: Vec<String>,
+        resumes: bool,
+    }
+    "followed" Followed {
+        folder: Exact, files: u64, rewritten: u64, links: u64, references: References, renamed: u64,
+        database: Null<Rows>, doubtful: Vec<Mention>, binary: Vec<Mention>, unclear: Vec<Unclear>, record: String,
+        undone: bool,
+    }
+    "rows" Rows {
+        rows: BTreeMap<String, u64>, references: u64, merged: Vec<Merged>, left: Vec<LeftColumn>, notes: Vec<String>,
+    }
+    "merged" Merged { old: String, new: String, kept: String, }
+    "left column" LeftColumn { table: String, column: String, rows: u64, references: u64, doubtful: u64, }
+    "mention" Mention { path: String, path_bytes: Absent<String>, count: u64, }
+    "unclear" Unclear { path: String, path_bytes: Absent<String>, why: String, }
+    "survey" StateSurvey { folder: Exact, files: u64, references: u64, renamed: u64, database_mentions: u64, }
+    "wbhome/migrate-undo/1" MigrateUndo { schema: String, undone: Vec<Undone>, }
+    "undone" Undone {
+        folders: Vec<Location>, restored: u64, moved: u64, replaced: Vec<Changed>, trash: Null<String>,
+    }
+    "changed" Changed { path: String, path_bytes: Absent<String>, what: String, }
+    "wbhome/migrate-undo-plan/1" MigrateUndoPlan { schema: String, would: Vec<WouldUndo>, }
+    "would undo" WouldUndo { folders: Vec<Location>, changed: Vec<Changed>, }
+    "wbhome/relink/1" Relink {
+        schema: String, mappings: Vec<MovedFolder>, sessions: Vec<String>, finished: Timestamp, files: u64,
+        rewritten: u64, links: u64, references: References, databases: Vec<Database>, skipped: Vec<Skipped>,
+        doubtful: Vec<Mention>, binary: Vec<Mention>, state: Vec<Followed>, record: Null<String>,
+        overtaken: Vec<Location>,
+    }
+    "moved folder" MovedFolder { old: String, new: String, }
+    "wbhome/relink-plan/1" RelinkPlan {
+        schema: String, mappings: Vec<MovedFolder>, sessions: Vec<String>, files: u64, rewritten: u64, links: u64,
+        references: References, state: Vec<StateSurvey>,
+    }
+    "wbhome/mv/1" Mv {
+        schema: String, from: String, to: String, mappings: Vec<MovedFolder>, sessions: Vec<String>,
+        finished: Timestamp, files: u64, rewritten: u64, links: u64, references: References,
+        databases: Vec<Database>, skipped: Vec<Skipped>, doubtful: Vec<Mention>, binary: Vec<Mention>,
+        state: Vec<Followed>, record: Null<String>, overtaken: Vec<Location>,
+    }
+    "wbhome/mv-plan/1" MvPlan {
+        schema: String, from: String, to: String, mappings: Vec<MovedFolder>, sessions: Vec<String>, files: u64,
+        rewritten: u64, links: u64, references: References, state: Vec<StateSurvey>,
     }
     "wbhome/migrate-verify/1" MigrateVerify {
         schema: String, source: Exact, migrated: Timestamp, compared: u64, equal: u64,
@@ -214,7 +257,9 @@ documents! {
 }
 
 /// Documents whose fields are those of another.
-const ALIKE: [(&str, &str); 3] = [
+const ALIKE: [(&str, &str); 5] = [
+    ("wbhome/relink-undo/1", "wbhome/migrate-undo/1"),
+    ("wbhome/relink-undo-plan/1", "wbhome/migrate-undo-plan/1"),
     ("wbhome/migrate-status/1", "wbhome/migrate/1"),
     ("finding", "wbhome/finding/1"),
     ("wbhome/empty-trash-plan/1", "wbhome/empty-trash/1"),
@@ -621,6 +666,68 @@ fn migrate() {
         (Some(4), 1, same.new_in_home + 1)
     );
     assert_eq!(differs.differences[0].kind, "changed-in-home");
+}
+
+#[test]
+fn the_state_folder_relink_and_mv() {
+    let place = Place::new();
+    let old = place.path("drive").to_str().unwrap().to_owned();
+    support::moving::small_home(&place, "drive", &old);
+    support::state::State::new(&old, 4).write(&place.path("S"));
+    let args = ["migrate", "drive", "home", "--state", "S"];
+    let plan: MigratePlan = read(
+        "migrate-plan/1",
+        &json(&place, &[&args[..], &["-n"]].concat()),
+    );
+    assert_eq!(plan.state.len(), 1);
+    let done: Migrate = read("migrate/1", &json(&place, &args));
+    let rows = done.state[0].database.0.as_ref().unwrap();
+    assert!(!rows.left.is_empty() && rows.merged.is_empty());
+    assert!(!done.state[0].binary.is_empty());
+    let undo = ["migrate", "undo", "--home", "home"];
+    std::fs::write(place.path("S/settings.json"), "{}").unwrap();
+    let plan: MigrateUndoPlan = read(
+        "migrate-undo-plan/1",
+        &json(&place, &[&undo[..], &["-n"]].concat()),
+    );
+    assert_eq!(plan.would[0].changed.len(), 1);
+    let undone: MigrateUndo = read(
+        "migrate-undo/1",
+        &json(&place, &[&undo[..], &["--force"]].concat()),
+    );
+    assert!(undone.undone[0].trash.0.is_some() && undone.undone[0].replaced.len() == 1);
+
+    std::fs::rename(place.path("home"), place.path("家")).unwrap();
+    let (from, to) = (place.path("home"), place.path("家"));
+    let relink = [
+        "relink",
+        from.to_str().unwrap(),
+        to.to_str().unwrap(),
+        "--home",
+        "家",
+        "--state",
+        "S",
+    ];
+    let plan: RelinkPlan = read(
+        "relink-plan/1",
+        &json(&place, &[&relink[..], &["-n"]].concat()),
+    );
+    assert!(plan.references.changed > 0);
+    let done: Relink = read("relink/1", &json(&place, &relink));
+    assert_eq!(done.references.changed, plan.references.changed);
+    assert!(done.record.0.is_some());
+    let undo = ["relink", "undo", "--home", "家"];
+    let _: MigrateUndoPlan = read(
+        "relink-undo-plan/1",
+        &json(&place, &[&undo[..], &["-n"]].concat()),
+    );
+    let undone: MigrateUndo = read("relink-undo/1", &json(&place, &undo));
+    assert!(undone.undone[0].restored > 0 && undone.undone[0].trash.0.is_none());
+
+    let mv = ["mv", "one", "二", "--home", "家", "--state", "S"];
+    let plan: MvPlan = read("mv-plan/1", &json(&place, &[&mv[..], &["-n"]].concat()));
+    let done: Mv = read("mv/1", &json(&place, &mv));
+    assert_eq!((plan.from, plan.to), (done.from, done.to));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::output::{STRONG, styled};
 use crate::base::human;
+use crate::base::wire::WirePath;
 use crate::home::swap::Changed;
 use crate::migrate::{Followed, Mention, Survey, UndoPlan, Undone};
 use crate::state::database::Kept;
@@ -146,7 +147,7 @@ fn write_mentions(out: &mut String, title: &str, mentions: &[Mention], all: bool
 /// Tells what was taken back, for every verb that does so.
 pub(super) fn write_undone(out: &mut String, undone: &[Undone]) {
     for Undone { folders, taken } in undone {
-        let _ = writeln!(out, "{}", folders.join(", "));
+        let _ = writeln!(out, "{}", names(folders));
         let _ = writeln!(
             out,
             "  {} as before, {} by their former name",
@@ -163,6 +164,11 @@ pub(super) fn write_undone(out: &mut String, undone: &[Undone]) {
     }
 }
 
+fn names(folders: &[WirePath]) -> String {
+    let names: Vec<String> = folders.iter().map(|folder| human::path(folder)).collect();
+    names.join(", ")
+}
+
 fn write_changed(out: &mut String, changed: &[Changed], what: &str) {
     if changed.is_empty() {
         return;
@@ -177,7 +183,11 @@ fn write_changed(out: &mut String, changed: &[Changed], what: &str) {
 /// What would be taken back.
 pub(super) fn write_undo_plan(out: &mut String, plan: &UndoPlan) {
     for would in &plan.would {
-        let _ = writeln!(out, "would be given back as it was: {}", would.folder);
+        let _ = writeln!(
+            out,
+            "would be given back as it was: {}",
+            names(&would.folders)
+        );
         write_changed(out, &would.changed, "changed since, and in the way");
     }
     let _ = writeln!(out, "\nNothing was changed.");

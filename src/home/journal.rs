@@ -51,13 +51,6 @@ pub enum Step {
         /// The id that it has.
         to: String,
     },
-    /// Something goes to the trash.
-    Trash {
-        /// Where it is.
-        path: String,
-        /// The reason.
-        why: String,
-    },
     /// One of the steps by which something is put away, brought back or put right.
     Mend {
         /// Which.
@@ -191,7 +184,6 @@ impl Step {
         let paths = match self {
             Step::Rename { from, to } => vec![Path::new(from), Path::new(to)],
             Step::Swap { record } | Step::Undone { record } => vec![Path::new(record)],
-            Step::Trash { path, .. } => vec![Path::new(path)],
             Step::Mend { step } => step.paths(),
             Step::Entry { .. } | Step::Renamed { .. } | Step::Views { .. } => vec![],
         };
@@ -227,14 +219,6 @@ impl Step {
                 let did = rename_entry(home, from, to)?;
                 failpoint::hit("journal.entry_renamed");
                 Ok(did.then(|| format!("indexed {}", human::escape(to))))
-            }
-            Step::Trash { path, why } => {
-                let rel = RelPath::new(path)?;
-                if !disk::exists(&home.root().join(rel.as_path())) {
-                    return Ok(None);
-                }
-                let kept = trash::put(home, &rel, why, context)?;
-                Ok(Some(format!("put {} away", trash::shown(home, &kept))))
             }
             Step::Mend { step } => step.done(home, context),
             Step::Views { ids } => {

@@ -615,12 +615,12 @@ pub struct UndoPlan {
     pub would: Vec<WouldUndo>,
 }
 
-/// A folder that would be given back as it was.
+/// Folders that would be given back as they were.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WouldUndo {
-    /// The folder.
-    pub folder: String,
-    /// What was changed in it since: it stands in the way, and would go to the trash with `--force`.
+    /// The folders.
+    pub folders: Vec<WirePath>,
+    /// What was changed in them since: it stands in the way, and would go to the trash with `--force`.
     pub changed: Vec<Changed>,
 }
 
@@ -629,9 +629,8 @@ pub(super) fn undo_plan(home: &Home, swaps: Vec<RelPath>, ctx: &Context) -> Resu
     let mut would = Vec::new();
     for rel in swaps {
         if let Some(swap) = Swap::read(home, &rel)?.filter(|s| s.is_done && !s.is_undone) {
-            let folders = swap.roots().iter().map(|root| human::path(&root.path));
             would.push(WouldUndo {
-                folder: folders.collect::<Vec<_>>().join(", "),
+                folders: folders_of(&swap),
                 changed: swap::changed_since(&swap, ctx)?,
             });
         }
@@ -639,11 +638,16 @@ pub(super) fn undo_plan(home: &Home, swaps: Vec<RelPath>, ctx: &Context) -> Resu
     Ok(UndoPlan { would })
 }
 
+fn folders_of(swap: &Swap) -> Vec<WirePath> {
+    let roots = swap.roots().iter();
+    roots.map(|root| root.path.clone().into()).collect()
+}
+
 /// What was taken back in one folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Undone {
     /// The folders that are as they were.
-    pub folders: Vec<String>,
+    pub folders: Vec<WirePath>,
     /// What was done in them.
     #[serde(flatten)]
     pub taken: Taken,
@@ -684,9 +688,8 @@ pub(super) fn take_back(
     let mut undone = Vec::new();
     for (rel, swap) in wanted.into_iter().rev() {
         let taken = swap::undo(home, &rel, command, force, ctx)?;
-        let folders = swap.roots().iter().map(|root| human::path(&root.path));
         undone.push(Undone {
-            folders: folders.collect(),
+            folders: folders_of(&swap),
             taken,
         });
     }

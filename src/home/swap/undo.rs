@@ -13,6 +13,7 @@ use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta, Tree};
 use crate::home::journal;
+use crate::home::trash::{self, Note, Was};
 use crate::home::{LockedHome, RelPath};
 
 /// Something that is not any more as the swap has left it.
@@ -178,16 +179,9 @@ pub fn undo(
     }
     let own = format!("undo-{}", ctx.clock.stamp());
     let own = RelPath::new(rel.as_path().join(own))?;
-    let former = own.as_path().join(FORMER).to_string_lossy().into_owned();
-    let mut then = vec![journal::Step::Undone {
+    let then = vec![journal::Step::Undone {
         record: rel.as_path().to_string_lossy().into_owned(),
     }];
-    if !look.changed.is_empty() {
-        then.push(journal::Step::Trash {
-            path: former,
-            why: format!("was changed since, and taken away by `wbhome {command} --force`"),
-        });
-    }
     let draft = Draft::begin(home, &own, command, swap.roots().to_vec(), then, ctx)?;
     let mut taken = Taken {
         moved: look.moves.iter().count() as u64,
@@ -196,12 +190,65 @@ pub fn undo(
     for step in &swap.steps {
         take_back(&swap, &look, step, &draft, &mut taken, ctx)?;
     }
-    draft.commit()?;
     if !look.changed.is_empty() {
-        taken.trash = Some(".wbhome/trash".to_owned());
+        taken.trash = put_away(home, &swap, &look, command, ctx)?;
     }
+    draft.commit()?;
     taken.replaced = look.changed;
     Ok(taken)
+}
+
+/// Keeps what was changed since, and will be replaced, in an act of the trash: what is the home's under its path
+/// there, so that `restore` finds it; what is another folder's in a folder beside. Returns where that is.
+fn put_away(
+    home: &LockedHome,
+    swap: &Swap,
+    look: &Look,
+    command: &str,
+    ctx: &Context,
+) -> Result<Option<String>> {
+    let mut kept: Vec<(usize, PathBuf)> = Vec::new();
+    for step in &swap.steps {
+        let (root, at) = step.place();
+        let ours = match step {
+            Step::Put { new, .. } => Some(*new),
+            Step::Take { .. } => None,
+            _ => continue,
+        };
+        let now = look.moves.follow(root, at);
+        let there = look.find(root, &now)?;
+        if there.is_some_and(|there| ours != Some(Seen::from(&there))) {
+            kept.push((root, now));
+        }
+    }
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    let of_home = kept
+        .iter()
+        .filter(|(root, _)| !swap.roots()[*root].application);
+    let note = Note {
+        why: "was changed since, and had to give way to what was there before".to_owned(),
+        at: ctx.clock.now().to_string(),
+        command: Some(format!("{command} --force")),
+        was: of_home.map(|(_, path)| Was::new(path)).collect(),
+        ..Note::default()
+    };
+    let folder = home.trash().join(trash::open(home, note, ctx)?);
+    for (root, path) in &kept {
+        let base = match swap.roots()[*root].application {
+            true => folder.join(format!("state-{root}")),
+            false => folder.clone(),
+        };
+        let (parent, name) = split(path);
+        let fail = |e| Error::io("can not keep", swap.roots()[*root].path.join(path), e);
+        disk::create_private_folder(&base)?;
+        let from = look.roots[*root].open_beneath(parent).map_err(fail)?;
+        let to = Dir::open(&base).and_then(|dir| dir.make_beneath(parent));
+        to.and_then(|to| disk::duplicate_as(&from, name, &to, name, ctx.stop))
+            .map_err(fail)?;
+    }
+    Ok(Some(trash::shown(home, &folder)))
 }
 
 fn refused(changed: &[Changed]) -> Error {
@@ -233,9 +280,8 @@ fn take_back(
     let (root, at) = step.place();
     let now = look.moves.follow(root, at);
     match step {
-        Step::Put { new, old, .. } => {
+        Step::Put { old, .. } => {
             let there = look.find(root, &now)?;
-            keep_if_changed(draft, root, &now, there.as_ref(), Some(*new))?;
             match (old, there) {
                 (Some(_), there) => {
                     let built = rebuild(swap, root, at, draft, ctx)?;
@@ -248,7 +294,6 @@ fn take_back(
         }
         Step::Take { .. } => {
             let there = look.find(root, &now)?;
-            keep_if_changed(draft, root, &now, there.as_ref(), None)?;
             let built = rebuild(swap, root, at, draft, ctx)?;
             draft.put_prepared(root, &now, &built, there.as_ref().map(Seen::from))?;
             taken.restored += 1;
@@ -270,20 +315,6 @@ fn take_back(
         Step::Dress { .. } | Step::Lower { .. } => {}
     }
     Ok(())
-}
-
-/// What is there and is not what the swap has put there is kept, to be put into the trash.
-fn keep_if_changed(
-    draft: &Draft,
-    root: usize,
-    now: &Path,
-    there: Option<&Meta>,
-    ours: Option<Seen>,
-) -> Result<()> {
-    match there {
-        Some(there) if ours != Some(Seen::from(there)) => draft.keep(root, now, there),
-        _ => Ok(()),
-    }
 }
 
 /// Puts the former file into the staging folder, and gives its name there.
