@@ -5,11 +5,11 @@
 //! | room | what it owns |
 //! | --- | --- |
 //! | [`cli`] | what a person types and reads: one file a verb |
-//! | [`migrate`] | off the sync drive: plan, transfer, settle, adopt, verify |
+//! | [`migrate`] | off the sync drive: plan, transfer, settle, adopt, verify; what follows a move: state folder, relink, rename |
 //! | [`check`] | what is wrong with a home, and the safe repairs |
 //! | [`sessions`] | making, labelling, removing and restoring sessions; the index made to agree with the disk; project views |
 //! | [`browse`] | listing |
-//! | [`home`] | the layout of a home: settings, index, session records, lock, journal, trash |
+//! | [`home`] | the layout of a home: settings, index, session records, lock, journal, swap, trash |
 //! | [`state`] | the agent application's own folder: who is running, what in it follows a move |
 //! | [`paths`] | finding and rewriting path references in any spelling |
 //! | [`disk`] | every guarantee about files |

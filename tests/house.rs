@@ -23,9 +23,7 @@ const FLOORS: [&[&str]; 7] = [
 ];
 
 /// From which room into which one of the same floor: each is a decision.
-const ALONGSIDE: [(&str, &str); 3] = [
-    // What of the application's state follows a move is told in the words of `paths`.
-    ("state", "paths"),
+const ALONGSIDE: [(&str, &str); 2] = [
     // A migration finds damage while it reads, and says it in the words of `check`.
     ("migrate", "check"),
     // What was migrated is indexed as `wbhome index` does.

@@ -74,13 +74,14 @@ pub(super) enum Verb {
     Ls(ls::LsArgs),
     Path(path::PathArgs),
     Label(label::LabelArgs),
+    Mv(mv::MvArgs),
     Rm(rm::RmArgs),
     Restore(restore::RestoreArgs),
     Index(index::IndexArgs),
     Check(check::CheckArgs),
-    Migrate(migrate::MigrateArgs),
     Relink(relink::RelinkArgs),
-    Mv(mv::MvArgs),
+    Migrate(migrate::MigrateArgs),
+
     Completions(complete::CompletionsArgs),
     Man(man::ManArgs),
 }
