@@ -79,7 +79,7 @@ pub(super) fn write_followed(out: &mut String, state: &[Followed], undo: &str, a
         if !followed.undone {
             let _ = writeln!(
                 out,
-                "  The former state is kept in {}/former; `wbhome {undo}` gives it back.",
+                "  The former state is kept in {}; `wbhome {undo}` gives it back.",
                 human::escape(&followed.record)
             );
         }
@@ -146,6 +146,9 @@ fn write_mentions(out: &mut String, title: &str, mentions: &[Mention], all: bool
 
 /// Tells what was taken back, for every verb that does so.
 pub(super) fn write_undone(out: &mut String, undone: &[Undone]) {
+    if undone.is_empty() {
+        let _ = writeln!(out, "It was stopped before, and is completed now.");
+    }
     for Undone { folders, taken } in undone {
         let _ = writeln!(out, "{}", names(folders));
         let _ = writeln!(

@@ -53,3 +53,41 @@ impl Drop for FileLock {
         let _ = self.0.set_len(0);
     }
 }
+
+/// An exclusive lock on a folder, held until dropped. Nothing is written into it.
+#[derive(Debug)]
+pub struct FolderLock(#[expect(dead_code, reason = "it is held, not used")] super::Dir);
+
+impl FolderLock {
+    /// Tries to take the lock; `None` when somebody else has it. See flock(2).
+    pub fn attempt(dir: &super::Dir) -> io::Result<Option<FolderLock>> {
+        use rustix::fs::{FlockOperation, flock};
+        // A descriptor of its own: the lock goes with it.
+        let own = dir.open_beneath(Path::new(""))?;
+        match flock(&own, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Some(FolderLock(own))),
+            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+            // Some network filesystems have no locks; there is nothing more to be done there.
+            Err(rustix::io::Errno::NOLCK | rustix::io::Errno::OPNOTSUPP) => {
+                Ok(Some(FolderLock(own)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_has_one_holder_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = super::super::Dir::open(folder.path()).unwrap();
+        let held = FolderLock::attempt(&dir).unwrap().unwrap();
+        assert!(FolderLock::attempt(&dir).unwrap().is_none());
+        drop(held);
+        assert!(FolderLock::attempt(&dir).unwrap().is_some());
+        assert_eq!(dir.names().unwrap(), []);
+    }
+}

@@ -44,7 +44,7 @@ pub use files::{
     rename_no_replace, set_mode, stat, symlink,
 };
 pub use holds::holds_all;
-pub use lock::{FileLock, LockAttempt};
+pub use lock::{FileLock, FolderLock, LockAttempt};
 pub use meta::{FileKind, Meta, Stamp};
 pub use new_file::{NewFile, TEMPORARY_PREFIX, dress_file};
 pub use open_files::{OpenFile, OpenFiles, open_below, tells_open_files};

@@ -124,13 +124,24 @@ impl Pending {
     /// # Errors
     /// What a step says.
     pub fn complete(self, home: &LockedHome, context: &Context) -> Result<Vec<String>> {
+        match self.finish(home, context)? {
+            Finished::Did(did) => Ok(did),
+            Finished::GaveUp(why) => Err(why),
+        }
+    }
+
+    fn finish(self, home: &LockedHome, context: &Context) -> Result<Finished> {
         let mut did = Vec::new();
         for step in &self.record.steps {
             step.check(&self.path)?;
             match step {
                 Step::Swap { record } => {
                     match swap::settle(home, &RelPath::new(record)?, context)? {
-                        Settlement::GivenUp => break,
+                        Settlement::GivenUp(None) => break,
+                        Settlement::GivenUp(Some(why)) => {
+                            disk::remove_file(&self.path)?;
+                            return Ok(Finished::GaveUp(why));
+                        }
                         Settlement::Done(done) => did.push(told(&done, record)),
                     }
                 }
@@ -139,7 +150,7 @@ impl Pending {
         }
         failpoint::hit("journal.done");
         disk::remove_file(&self.path)?;
-        Ok(did)
+        Ok(Finished::Did(did))
     }
 
     /// Removes the entry: its steps were done by the caller, or will not be done after all.
@@ -165,6 +176,14 @@ impl Pending {
             _ => None,
         })
     }
+}
+
+/// How an entry ended.
+enum Finished {
+    /// Everything was done, a line each.
+    Did(Vec<String>),
+    /// A swap was given up, and with it all that came after.
+    GaveUp(Error),
 }
 
 fn told(done: &swap::Done, record: &str) -> String {
@@ -389,18 +408,22 @@ fn settle_one(home: &LockedHome, pending: Pending, context: &Context) -> Result<
             settled.pending = Some(why);
             return Ok(settled);
         }
-        // Before the index is looked at: the files of the home must not stay half one and half the other.
-        if pending.needs_index() {
-            swap::settle(home, &record, context)?;
-        }
     }
+    // A swap is settled whatever the index is: the files of the home must not stay half one and half the other.
     if pending.needs_index()
+        && pending.swaps().next().is_none()
         && let Err(error) = IndexFile::update(home, |_| Ok(()))
     {
         settled.pending = Some(error.to_string());
         return Ok(settled);
     }
-    settled.did = pending.complete(home, context)?;
+    settled.did = match pending.finish(home, context)? {
+        Finished::Did(did) => did,
+        Finished::GaveUp(why) => {
+            let hint = why.hints().last().cloned().unwrap_or_default();
+            vec![format!("it was taken back: {why}; {hint}")]
+        }
+    };
     Ok(settled)
 }
 

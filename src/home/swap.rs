@@ -4,9 +4,11 @@
 //! what it replaces is kept in the record ([`Draft`]). Then the list of steps, `steps.jsonl`, is published in
 //! one rename: before that moment a kill leaves everything as it was, and the next command removes what was
 //! built; after it every step is carried out, by this command or by the next (`carry`). A step is a rename or
-//! an exchange of names, needs no room on the disk, and can be done any number of times with the same end.
+//! an exchange of names, needs no room on the disk, and can be done any number of times with the same end. When
+//! one can not be done, or somebody has changed meanwhile what is still to be replaced, all that was done is taken
+//! back: what was taken off its place waits in the staging folder until the end.
 //!
-//! What somebody changed in the last moment is never overwritten: it is put into `overtaken/` and named.
+//! What somebody changed in between is never overwritten: it is put into `overtaken/` and named.
 //!
 //! The record of a swap is a folder below the home:
 //!
@@ -27,8 +29,10 @@ use crate::base::wire::{self, WirePath};
 use crate::base::{Context, Error, Result};
 use crate::disk::{self, Dir, Lines, Meta, Stamp};
 
+mod back;
 mod carry;
 mod draft;
+mod moves;
 mod undo;
 
 pub use draft::Draft;
@@ -107,47 +111,45 @@ fn stamp((seconds, nanos): (i64, u32)) -> Stamp {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 enum Step {
-    /// A file goes away.
+    /// What belongs to a database goes, whether it was there when that was read or not: beside another database it
+    /// would be damage.
     Take {
         root: usize,
         at: WirePath,
-        old: Seen,
+        old: Option<Seen>,
         aside: String,
+        /// The new form of the database, as it waits.
+        with: String,
     },
     /// A file that was built takes its place.
     Put {
         root: usize,
         at: WirePath,
         new: Seen,
+        /// BLAKE3 of what was built, where it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<String>,
         old: Option<Seen>,
         built: String,
-    },
-    /// A file or folder is lifted off its place, to be put elsewhere.
-    Lift {
-        root: usize,
-        at: WirePath,
-        ino: u64,
-        aside: String,
     },
     /// A folder is made for what is put into it.
     Make {
         root: usize,
         at: WirePath,
-        mode: u32,
-        mtime: (i64, u32),
+        looks: Looks,
     },
-    /// What was lifted is put into its new place.
-    Lower {
+    /// A file or folder gets another place.
+    Move {
         root: usize,
         at: WirePath,
-        aside: String,
+        to: WirePath,
+        ino: u64,
     },
     /// A folder that became empty goes away.
     Drop {
         root: usize,
         at: WirePath,
-        mode: u32,
-        mtime: (i64, u32),
+        looks: Looks,
     },
     /// A folder gets the time back that it had.
     Dress {
@@ -157,18 +159,35 @@ enum Step {
     },
 }
 
+/// How a folder looks that is made, or made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Looks {
+    mode: u32,
+    uid: u32,
+    gid: u32,
+    mtime: (i64, u32),
+}
+
+impl From<&Meta> for Looks {
+    fn from(meta: &Meta) -> Self {
+        Looks {
+            mode: meta.mode,
+            uid: meta.uid,
+            gid: meta.gid,
+            mtime: pair(meta.mtime),
+        }
+    }
+}
+
 impl Step {
-    /// Steps are carried out in this order: a database's old log goes before the new database comes, and
-    /// folders are moved after what is in them was replaced.
+    /// Steps are carried out in this order: a database's old log goes before the new database comes, and what is
+    /// moved has its new form by then.
     fn rank(&self) -> u8 {
         match self {
             Step::Take { .. } => 0,
             Step::Put { .. } => 1,
-            Step::Lift { .. } => 2,
-            Step::Make { .. } => 3,
-            Step::Lower { .. } => 4,
-            Step::Drop { .. } => 5,
-            Step::Dress { .. } => 6,
+            Step::Make { .. } | Step::Move { .. } | Step::Drop { .. } => 2,
+            Step::Dress { .. } => 3,
         }
     }
 
@@ -176,9 +195,8 @@ impl Step {
         match self {
             Step::Take { root, at, .. }
             | Step::Put { root, at, .. }
-            | Step::Lift { root, at, .. }
             | Step::Make { root, at, .. }
-            | Step::Lower { root, at, .. }
+            | Step::Move { root, at, .. }
             | Step::Drop { root, at, .. }
             | Step::Dress { root, at, .. } => (*root, at),
         }
@@ -198,6 +216,8 @@ pub struct Swap {
     folder: PathBuf,
     head: Head,
     steps: Vec<Step>,
+    /// What somebody had changed while it was done.
+    pub done: Done,
     /// Whether every step was carried out.
     pub is_done: bool,
     /// Whether it was taken back.
@@ -219,6 +239,7 @@ impl Swap {
             return Ok(None);
         };
         Ok(Some(Swap {
+            done: read_done(&folder)?.unwrap_or_default(),
             is_done: disk::exists(&folder.join(DONE)),
             is_undone: disk::exists(&folder.join(UNDONE)),
             folder,
@@ -286,8 +307,21 @@ fn read_steps(folder: &Path) -> Result<Option<Vec<Step>>> {
         let (_, at) = step.place();
         // No command wrote a path that leads out; the folder itself is dressed.
         RelPath::new(at).map_err(|e| not_understood(&path, e))?;
+        if let Step::Move { to, .. } = step {
+            RelPath::new(&**to).map_err(|e| not_understood(&path, e))?;
+        }
     }
     Ok(Some(steps))
+}
+
+fn read_done(folder: &Path) -> Result<Option<Done>> {
+    let path = folder.join(DONE);
+    let Some(content) = disk::read(&path)? else {
+        return Ok(None);
+    };
+    serde_json::from_slice(&content)
+        .map(Some)
+        .map_err(|e| not_understood(&path, e))
 }
 
 fn not_understood(path: &Path, why: impl std::error::Error + Send + Sync + 'static) -> Error {

@@ -84,10 +84,14 @@ impl Scene {
         let draft = Draft::begin(home, &rel, "migrate", vec![root], vec![], ctx).unwrap();
         put(&draft, "settings.json", "新");
         put(&draft, "projects/a-甲/1.jsonl", "new line\n");
-        put(&draft, "db", "new database");
+        let built = put(&draft, "db", "new database");
+        for companion in ["db-wal", "db-journal", "db-shm"] {
+            let meta = draft.dir(0).find(OsStr::new(companion)).unwrap();
+            draft
+                .take(0, Path::new(companion), meta.as_ref(), &built)
+                .unwrap();
+        }
         put(&draft, "projects/c/3.jsonl", "other, new");
-        let log = draft.dir(0).stat(OsStr::new("db-wal")).unwrap();
-        draft.take(0, Path::new("db-wal"), &log).unwrap();
         let link = draft.dir(0).stat(OsStr::new("link")).unwrap();
         draft
             .put_link(0, Path::new("link"), b"/new/x", &link)
@@ -102,13 +106,6 @@ impl Scene {
         );
         let a = "projects/a-甲";
         draft.shift(0, Path::new(a), Path::new("projects/b"), ino(a));
-        let from = Path::new("projects/c/3.jsonl");
-        draft.shift(
-            0,
-            from,
-            Path::new("projects/d/3.jsonl"),
-            ino("projects/c/3.jsonl"),
-        );
         let c = draft
             .dir(0)
             .open_beneath(Path::new("projects/c"))
@@ -116,6 +113,13 @@ impl Scene {
             .meta()
             .unwrap();
         draft.make(0, Path::new("projects/d"), &c);
+        let from = Path::new("projects/c/3.jsonl");
+        draft.shift(
+            0,
+            from,
+            Path::new("projects/d/3.jsonl"),
+            ino("projects/c/3.jsonl"),
+        );
         draft.drop_empty(0, Path::new("projects/c"), &c);
         draft
     }
@@ -147,7 +151,7 @@ impl Scene {
     }
 }
 
-fn put(draft: &Draft, path: &str, content: &str) {
+fn put(draft: &Draft, path: &str, content: &str) -> String {
     let (parent, name) = split(Path::new(path));
     let dir = draft.dir(0).open_beneath(parent).unwrap();
     let old = dir.stat(name).unwrap();
@@ -158,7 +162,7 @@ fn put(draft: &Draft, path: &str, content: &str) {
     seen.size = content.len() as u64;
     let stop = crate::base::Stop::new();
     let buffers = &mut Buffers::new();
-    let (new, _) = disk::copy_file(
+    let (new, copied) = disk::copy_file(
         &source,
         &seen,
         draft.staging(0),
@@ -168,7 +172,9 @@ fn put(draft: &Draft, path: &str, content: &str) {
     )
     .unwrap();
     new.dress(None, old.mode, old.mtime).unwrap();
-    draft.put(0, Path::new(path), new, &old).unwrap();
+    draft
+        .put(0, Path::new(path), new, &copied.digest, &old)
+        .unwrap()
 }
 
 #[test]
@@ -253,7 +259,7 @@ fn what_was_changed_since_is_named_and_goes_to_the_trash_when_forced() {
     assert!(error.hints()[0].contains("--force"));
 
     let taken = undo(&home, &rel, "migrate undo", true, &ctx).unwrap();
-    assert_eq!(taken.replaced.len(), 3);
+    assert_eq!(taken.replaced.len(), 3, "{taken:?}");
     let mut now = scene.picture();
     // A session that was begun since stays with its folder.
     assert_eq!(
@@ -273,7 +279,7 @@ fn what_was_changed_since_is_named_and_goes_to_the_trash_when_forced() {
 }
 
 #[test]
-fn what_stands_in_the_way_after_a_kill_is_kept() {
+fn after_a_kill_what_somebody_has_changed_since_is_not_replaced() {
     let scene = scene();
     let ctx = scene.place.context();
     let home = scene.place.locked("migrate");
@@ -281,29 +287,88 @@ fn what_stands_in_the_way_after_a_kill_is_kept() {
     let mut draft = scene.draft(&home, &ctx);
     let steps = draft.steps_for_a_test();
     disk::write_new(&draft.folder().join(STEPS), &steps, 0o600).unwrap();
+    // The lock of the folder goes with the process.
+    draft.unlock_for_a_test();
     std::mem::forget(draft);
     std::fs::write(scene.state.join("settings.json"), "edited after the kill").unwrap();
-    std::fs::create_dir(scene.state.join("projects/b-2")).unwrap();
-    std::fs::write(scene.state.join("projects/b-2/own.jsonl"), "new").unwrap();
     drop(home);
+    let mut expected = scene.picture();
+    expected.retain(|path, _| !path.starts_with(".wbhome"));
 
     let home = scene.place.locked("label");
     assert_eq!(home.settled().len(), 1);
     let did = home.settled()[0].did.join("; ");
-    assert!(did.contains("2 files had changed meanwhile"), "{did}");
-    let kept = |path: &str| {
-        scene
-            .place
-            .get(&format!("{RECORD}/overtaken/0/{path}"))
-            .unwrap()
-    };
-    assert_eq!(kept("settings.json"), "edited after the kill");
-    assert_eq!(kept("projects/b-2/own.jsonl"), "new");
-    let now = scene.picture();
-    assert_eq!(now["settings.json"].0, "新");
-    assert_eq!(now["projects/b-2/2.jsonl"].0, "old");
+    assert!(did.contains("taken back"), "{did}");
+    assert!(did.contains("settings.json"), "{did}");
+    let mut now = scene.picture();
+    // The root had the staging folder in it, and has its former time again.
+    now.remove("");
+    expected.remove("");
+    assert_eq!(now, expected);
+    assert!(!disk::exists(&home.root().join(RECORD)));
+}
+
+#[test]
+fn a_step_that_can_not_be_done_takes_the_others_back() {
+    let scene = scene();
+    let before = scene.picture();
+    let ctx = scene.place.context();
+    let home = scene.place.locked("migrate");
+    let draft = scene.draft(&home, &ctx);
+    // Nobody sees it coming: a step at the end that leads nowhere.
+    let ino = scene.state.join("link").symlink_metadata().unwrap().ino();
+    draft.shift(0, Path::new("link"), Path::new("settings.json/x"), ino);
+    let error = draft.commit().unwrap_err();
     assert!(
-        !now.keys().any(|path| path.starts_with(".wbhome")),
-        "{now:?}"
+        error
+            .hints()
+            .iter()
+            .any(|hint| hint == "nothing was changed"),
+        "{error:?}"
     );
+    assert_eq!(scene.picture(), before);
+    assert_eq!(disk::read_dir_names(&home.journal()).unwrap(), []);
+}
+
+#[test]
+fn undo_refuses_when_a_log_was_begun_beside_the_database_and_keeps_both_when_forced() {
+    let scene = scene();
+    let ctx = scene.place.context();
+    let home = scene.place.locked("migrate");
+    scene.draft(&home, &ctx).commit().unwrap();
+    // The application ran and was killed: the database itself is as it was.
+    std::fs::write(scene.state.join("db-wal"), "rows that are nowhere else").unwrap();
+    let rel = RelPath::new(RECORD).unwrap();
+    let error = undo(&home, &rel, "migrate undo", false, &ctx).unwrap_err();
+    assert!(
+        error.to_string().contains("db-wal is there again"),
+        "{error}"
+    );
+    let taken = undo(&home, &rel, "migrate undo", true, &ctx).unwrap();
+    let trash = home.root().join(taken.trash.unwrap()).join("state-0");
+    assert_eq!(
+        std::fs::read(trash.join("db-wal")).unwrap(),
+        b"rows that are nowhere else"
+    );
+    assert_eq!(std::fs::read(trash.join("db")).unwrap(), b"new database");
+    assert_eq!(scene.picture()["db"].0, "old database");
+    assert_eq!(scene.picture()["db-wal"].0, "old log");
+}
+
+#[test]
+fn undo_refuses_when_something_stands_where_a_folder_goes_back_to() {
+    let scene = scene();
+    let ctx = scene.place.context();
+    let home = scene.place.locked("migrate");
+    scene.draft(&home, &ctx).commit().unwrap();
+    let again = scene.state.join("projects/a-甲");
+    std::fs::create_dir(&again).unwrap();
+    std::fs::write(again.join("late.jsonl"), "a conversation").unwrap();
+    let before = scene.picture();
+    let rel = RelPath::new(RECORD).unwrap();
+    for force in [false, true] {
+        let error = undo(&home, &rel, "migrate undo", force, &ctx).unwrap_err();
+        assert!(error.to_string().contains("a-甲 is there again"), "{error}");
+        assert_eq!(scene.picture(), before);
+    }
 }

@@ -227,7 +227,7 @@ impl<'a> InPlace<'a> {
         done.class = super::record::Class::Rewritten;
         let lines = rewriting.report(&mut done);
         self.append(&lines)?;
-        let name = self.draft.put(self.root, path, new, meta)?;
+        let name = self.draft.put(self.root, path, new, &copied.digest, meta)?;
         Ok(Built::Named(name, done))
     }
 
@@ -272,22 +272,22 @@ impl<'a> InPlace<'a> {
         for suffix in COMPANIONS {
             let mut companion = name.to_owned();
             companion.push(suffix);
-            let Some(meta) = from.find(&companion).map_err(fail)? else {
-                continue;
-            };
-            if suffix != "-shm" {
+            let meta = from.find(&companion).map_err(fail)?;
+            if suffix != "-shm" && meta.is_some() {
                 copy(&companion, &format!("database{suffix}")).map_err(fail)?;
             }
             companions.push((parent(path).join(companion), meta));
         }
         let (changed, told) = change(&place.join("database"))?;
         if changed {
-            for (companion, meta) in companions {
-                self.draft.take(self.root, &companion, &meta)?;
-            }
             let built = std::ffi::OsStr::new("database");
-            self.draft
+            let built = self
+                .draft
                 .put_worked(self.root, path, &workshop, built, &old)?;
+            for (companion, meta) in companions {
+                self.draft
+                    .take(self.root, &companion, meta.as_ref(), &built)?;
+            }
         }
         Ok(told)
     }

@@ -110,16 +110,12 @@ fn follow(
 ) -> Result<()> {
     let rel = record.rel(home)?;
     let compiled = plan::compiled(&plan.settings, &plan.tree)?;
-    for survey in &plan.state {
-        state::follow(
-            home,
-            &rel,
-            "migrate",
-            &survey.folder,
-            &compiled.moved(),
-            ctx,
-        )?;
-    }
+    let folders: Vec<_> = plan
+        .state
+        .iter()
+        .map(|survey| survey.folder.as_path())
+        .collect();
+    state::follow(home, &rel, "migrate", &folders, &compiled.moved(), ctx)?;
     // Also what an earlier run of the same migration has done.
     outcome.state = state::followed_by(home, &rel)?;
     Ok(())
@@ -139,7 +135,16 @@ pub fn state_of(home: &Home, record: &Record) -> Result<Vec<Followed>> {
 /// A record that can not be read.
 pub fn undo_plan(home: &Home, ctx: &Context) -> Result<UndoPlan> {
     let record = newest(home)?;
-    state::undo_plan(home, state::swaps_of(home, &record.rel(home)?)?, ctx)
+    let plan = state::undo_plan(home, state::swaps_of(home, &record.rel(home)?)?, ctx)?;
+    match plan.would.is_empty() {
+        true => Err(nothing_to_take_back()),
+        false => Ok(plan),
+    }
+}
+
+fn nothing_to_take_back() -> Error {
+    Error::failed("there is nothing to take back: the migration has changed no state folder, or that was taken back before")
+        .hint("`wbhome migrate status` shows what was done")
 }
 
 /// Gives the application's own folders the state back that they had before the newest migration.
@@ -148,12 +153,14 @@ pub fn undo_plan(home: &Home, ctx: &Context) -> Result<UndoPlan> {
 /// A home that was not migrated, or whose migration left the application's folder alone; whoever uses that
 /// folder; what was changed in it since, without `force`.
 pub fn undo(home: &LockedHome, force: bool, ctx: &Context) -> Result<Vec<Undone>> {
+    if state::settled_by(home, "migrate undo") {
+        return Ok(Vec::new());
+    }
     let record = newest(home)?;
     let swaps = state::swaps_of(home, &record.rel(home)?)?;
     let undone = state::take_back(home, swaps, "migrate undo", force, ctx)?;
     match undone.is_empty() {
-        true => Err(Error::failed("there is nothing to take back: the migration has changed no state folder, or that was taken back before")
-            .hint("`wbhome migrate status` shows what was done")),
+        true => Err(nothing_to_take_back()),
         false => Ok(undone),
     }
 }

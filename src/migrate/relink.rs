@@ -18,7 +18,7 @@ use super::tally::Tally;
 use super::{References, preflight};
 use crate::base::{Context, Error, Exit, Result, Total, human};
 use crate::disk::{self, Buffers, Dir, Entry, FileKind, Tree};
-use crate::home::swap::{Draft, Root};
+use crate::home::swap::{Draft, Root, Swap};
 use crate::home::{Home, LockedHome, RelPath, SessionId};
 use crate::paths::Mapping;
 use crate::sessions::reconcile;
@@ -106,9 +106,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// 3 when something could not be read.
+    /// 3 when something could not be read, or what somebody changed in the last moment is not in its place.
     pub fn exit(&self) -> Exit {
         let failed = self.skipped.iter().any(|s| s.failed)
+            || !self.overtaken.is_empty()
             || self.databases.iter().any(|database| database.failed);
         match failed {
             true => Exit::Partial,
@@ -312,14 +313,11 @@ pub fn apply(home: &LockedHome, plan: Plan, ctx: &Context) -> Result<Outcome> {
     let roots = roots(home, &plan)?;
     let then = plan.rename.as_ref().map(|r| r.then()).unwrap_or_default();
     let draft = Draft::begin(home, &rel, command, roots, then, ctx)?;
-    let mut outcome = stage(home, &draft, &plan, ctx)?;
+    let mut outcome = stage(home, &draft, &rel, &plan, ctx)?;
     if draft.is_empty() {
         return Ok(outcome);
     }
     outcome.record = Some(record.clone());
-    for followed in &mut outcome.state {
-        followed.record = rel.as_path().to_string_lossy().into_owned();
-    }
     let path = draft.folder().join(OUTCOME);
     let mut text =
         serde_json::to_vec_pretty(&outcome).map_err(|e| Error::io("can not write", &path, e))?;
@@ -343,7 +341,13 @@ fn roots(home: &Home, plan: &Plan) -> Result<Vec<Root>> {
     Ok(roots)
 }
 
-fn stage(home: &LockedHome, draft: &Draft, plan: &Plan, ctx: &Context) -> Result<Outcome> {
+fn stage(
+    home: &LockedHome,
+    draft: &Draft,
+    rel: &RelPath,
+    plan: &Plan,
+    ctx: &Context,
+) -> Result<Outcome> {
     let (_, tree) = walk(home, ctx)?;
     let moved = plan.compiled.moved();
     ctx.progress.stage(
@@ -366,7 +370,8 @@ fn stage(home: &LockedHome, draft: &Draft, plan: &Plan, ctx: &Context) -> Result
     let mut followed = Vec::new();
     for (survey, root) in plan.state.iter().zip(1..) {
         let looked = Looked::at(&survey.folder, ctx)?;
-        let staged = state::stage(draft, root, &looked, &moved, ctx)?;
+        let mut staged = state::stage(draft, root, &looked, &moved, ctx)?;
+        staged.record = state::former_of(rel, root);
         // A database mentions what was deleted from it long ago.
         if !staged.is_unchanged() {
             followed.push(staged);
@@ -413,20 +418,28 @@ fn companions_of(path: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The newest relink that was carried out and not taken back.
-fn newest(home: &Home) -> Result<RelPath> {
-    for (name, _) in disk::read_dir_names(&home.root().join(RECORDS))?
-        .into_iter()
-        .rev()
-    {
+/// The swaps of all relinks and renamings that were carried out and not taken back, oldest first.
+fn carried_out(home: &Home) -> Result<Vec<(RelPath, Swap)>> {
+    let mut all = Vec::new();
+    for (name, _) in disk::read_dir_names(&home.root().join(RECORDS))? {
         let rel = RelPath::new(Path::new(RECORDS).join(name).join(SWAP))?;
-        let swap = crate::home::swap::Swap::read(home, &rel)?;
-        if swap.is_some_and(|swap| swap.is_done && !swap.is_undone && !swap.by("mv")) {
-            return Ok(rel);
+        if let Some(swap) = Swap::read(home, &rel)?.filter(|s| s.is_done && !s.is_undone) {
+            all.push((rel, swap));
         }
     }
-    Err(Error::failed("there is no relink to take back")
-        .hint("a session that was renamed is renamed back: wbhome mv NEW OLD"))
+    // Their names tell the second and no more.
+    all.sort_by_key(|(_, swap)| swap.begun());
+    Ok(all)
+}
+
+/// The newest relink that was carried out and not taken back.
+fn newest(home: &Home) -> Result<RelPath> {
+    let newest = carried_out(home)?.into_iter().rev();
+    let mut relinks = newest.filter(|(_, swap)| !swap.by("mv"));
+    relinks.next().map(|(rel, _)| rel).ok_or_else(|| {
+        Error::failed("there is no relink to take back")
+            .hint("a session that was renamed is renamed back: wbhome mv NEW OLD")
+    })
 }
 
 /// What [`undo`] would do.
@@ -443,6 +456,9 @@ pub fn undo_plan(home: &Home, ctx: &Context) -> Result<UndoPlan> {
 /// No relink; whoever works in the home or uses the application's folder; what was changed since, without
 /// `force`.
 pub fn undo(home: &LockedHome, force: bool, ctx: &Context) -> Result<Vec<Undone>> {
+    if state::settled_by(home, "relink undo") {
+        return Ok(Vec::new());
+    }
     let rel = newest(home)?;
     state::take_back(home, vec![rel], "relink undo", force, ctx)
 }
@@ -453,12 +469,7 @@ pub fn undo(home: &LockedHome, force: bool, ctx: &Context) -> Result<Vec<Undone>
 /// A record that can not be understood.
 pub(super) fn moved_from(home: &Home) -> Result<Vec<Mapping>> {
     let mut all = Vec::new();
-    for (name, _) in disk::read_dir_names(&home.root().join(RECORDS))? {
-        let rel = RelPath::new(Path::new(RECORDS).join(name).join(SWAP))?;
-        let swap = crate::home::swap::Swap::read(home, &rel)?;
-        if swap.is_none_or(|swap| !swap.is_done || swap.is_undone) {
-            continue;
-        }
+    for (rel, _) in carried_out(home)? {
         let path = home.root().join(rel.as_path()).join(OUTCOME);
         if let Some(content) = disk::read(&path)? {
             let outcome: Outcome = serde_json::from_slice(&content)

@@ -236,8 +236,15 @@ impl Looked {
     fn entry(&self, path: &Path) -> Option<&Entry> {
         let parent = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name()?;
-        let folder = self.tree.folders.iter().find(|f| f.rel == parent)?;
-        folder.entries.iter().find(|entry| entry.name == name)
+        let folders = &self.tree.folders;
+        let at = folders
+            .binary_search_by(|f| f.rel.as_path().cmp(parent))
+            .ok()?;
+        let entries = &folders[at].entries;
+        let at = entries
+            .binary_search_by(|entry| entry.name.as_os_str().cmp(name))
+            .ok()?;
+        Some(&entries[at])
     }
 
     /// The application's database, if there is one.
@@ -359,6 +366,14 @@ fn mentions(
     }
 }
 
+/// Whether this command was stopped in its middle before, and was completed when the lock was taken.
+pub(super) fn settled_by(home: &LockedHome, command: &str) -> bool {
+    let done = |s: &crate::home::journal::Settled| {
+        s.command.as_deref() == Some(command) && !s.did.is_empty()
+    };
+    home.settled().iter().any(done)
+}
+
 /// Nothing is begun while something else is still to be completed.
 pub(super) fn nothing_pending(home: &LockedHome) -> Result<()> {
     match home.settled().iter().find_map(|s| s.pending.as_ref()) {
@@ -390,50 +405,63 @@ pub(super) fn room(survey: &Survey) -> Result<()> {
     Ok(())
 }
 
-/// Makes a state folder follow a move. The record of the swap comes below `record`, a path below the home.
-/// `None` when there was nothing to follow.
+/// Makes state folders follow a move, all of them or none. The record of the swap comes below `record`, a path
+/// below the home.
 ///
 /// # Errors
-/// Whoever uses the folder; what can not be read or written. Then nothing was changed, or the next command
+/// Whoever uses a folder; what can not be read or written. Then nothing was changed, or the next command
 /// completes it.
 pub(super) fn follow(
     home: &LockedHome,
     record: &RelPath,
     command: &str,
-    folder: &Path,
+    folders: &[&Path],
     moved: &Moved,
     ctx: &Context,
-) -> Result<Option<Followed>> {
+) -> Result<Vec<Followed>> {
     nothing_pending(home)?;
-    state::refuse_while_in_use(folder)?;
-    let looked = Looked::at(folder, ctx)?;
     let name = format!(
         "{FOLDER}{}-{:08x}",
         ctx.clock.stamp(),
         ctx.clock.random() as u32
     );
     let rel = RelPath::new(record.as_path().join(name))?;
-    let root = Root {
-        path: looked.path.clone(),
-        application: true,
-    };
-    let draft = Draft::begin(home, &rel, command, vec![root], Vec::new(), ctx)?;
-    let mut followed = stage(&draft, 0, &looked, moved, ctx)?;
-    if draft.is_empty() {
-        return Ok(None);
+    let mut roots = Vec::new();
+    for folder in folders {
+        state::refuse_while_in_use(folder)?;
+        roots.push(Root {
+            path: disk::real_path(folder)?,
+            application: true,
+        });
     }
-    followed.record = rel.as_path().to_string_lossy().into_owned();
-    keep_outcome(&draft, &followed)?;
-    draft.commit()?;
-    Ok(Some(followed))
-}
-
-fn keep_outcome(draft: &Draft, followed: &Followed) -> Result<()> {
+    if roots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let draft = Draft::begin(home, &rel, command, roots, Vec::new(), ctx)?;
+    let mut all = Vec::new();
+    for (root, folder) in folders.iter().enumerate() {
+        let looked = Looked::at(folder, ctx)?;
+        let mut followed = stage(&draft, root, &looked, moved, ctx)?;
+        followed.record = former_of(&rel, root);
+        if !followed.is_unchanged() {
+            all.push(followed);
+        }
+    }
+    if draft.is_empty() {
+        return Ok(Vec::new());
+    }
     let path = draft.folder().join(OUTCOME);
     let mut text =
-        serde_json::to_vec_pretty(followed).map_err(|e| Error::io("can not write", &path, e))?;
+        serde_json::to_vec_pretty(&all).map_err(|e| Error::io("can not write", &path, e))?;
     text.push(b'\n');
-    disk::write_new(&path, &text, 0o600)
+    disk::write_new(&path, &text, 0o600)?;
+    draft.commit()?;
+    Ok(all)
+}
+
+/// Where the former state of a root is kept: a path below the home.
+pub(super) fn former_of(swap: &RelPath, root: usize) -> String {
+    format!("{}/former/{root}", swap.as_path().display())
 }
 
 /// Prepares everything that a state folder has to follow, as the draft's root of that number.
@@ -466,9 +494,15 @@ pub(super) fn stage(
     let mut known = looked.noted(moved.folders)?;
     let database = match looked.database() {
         Some(_) => {
+            let path = looked.path.join(DATABASE);
+            let refused = |error: Error| {
+                Error::failed(format!("the database can not follow ({error}):"))
+                    .at(&path)
+                    .hint("nothing was changed; mend it with the application or sqlite3, or leave the state folder as it is: --no-state")
+            };
             let (rewritten, folders) = texts.database(Path::new(DATABASE), |copy| {
-                let folders = state::database::folders(copy)?;
-                let rewritten = state::database::rewrite(copy, moved.place)?;
+                let folders = state::database::folders(copy).map_err(refused)?;
+                let rewritten = state::database::rewrite(copy, moved.place).map_err(refused)?;
                 Ok((!rewritten.is_unchanged(), (rewritten, folders)))
             })?;
             known.extend(folders);
@@ -490,17 +524,40 @@ pub(super) fn stage(
         database,
         doubtful: mentioned(tally.doubtful.iter().map(|(path, _, n)| (path, *n))),
         binary,
-        unclear: slugs
-            .doubtful
-            .into_iter()
-            .map(|(path, why)| Unclear {
-                path: path.into(),
-                why,
-            })
-            .collect(),
+        unclear: unclear(looked, slugs, moved.text),
         record: String::new(),
         undone: false,
     })
+}
+
+/// What stays as it is because nobody can tell, or because it lies elsewhere.
+fn unclear(looked: &Looked, slugs: Slugs, rewriter: &Rewriter) -> Vec<Unclear> {
+    let links = looked.tree.entries().filter_map(|(path, entry)| {
+        if entry.meta.kind != FileKind::Symlink {
+            return None;
+        }
+        let folder = looked
+            .dir
+            .open_beneath(path.parent().unwrap_or(Path::new("")));
+        let target = folder
+            .and_then(|folder| folder.read_link(&entry.name))
+            .ok()?;
+        let leads = rewriter.link_target(&target).is_none();
+        leads.then(|| {
+            (
+                path,
+                "is a link: what it leads to was not looked at".to_owned(),
+            )
+        })
+    });
+    let doubtful = slugs.doubtful.iter().cloned();
+    doubtful
+        .chain(links)
+        .map(|(path, why)| Unclear {
+            path: path.into(),
+            why,
+        })
+        .collect()
 }
 
 fn mentioned<'p>(found: impl Iterator<Item = (&'p PathBuf, u64)>) -> Vec<Mention> {
@@ -547,27 +604,25 @@ fn foreign_databases(
     Ok(binary)
 }
 
-/// Prepares the new names of project folders.
+/// Prepares the new names of project folders, in an order in which each finds its place free.
 fn rename(draft: &Draft, root: usize, looked: &Looked, slugs: &Slugs) {
     let parent = |path: &Path| path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let is_whole = |path: &Path| path.iter().count() == 2;
-    let (whole, single): (Vec<_>, Vec<_>) =
-        slugs.moves.iter().partition(|moved| is_whole(&moved.from));
-    let left: BTreeSet<&Path> = whole.iter().map(|moved| moved.from.as_path()).collect();
-    let mut there: BTreeSet<PathBuf> = whole.iter().map(|moved| moved.to.clone()).collect();
-    for moved in whole.iter().chain(&single) {
-        if let Some(entry) = looked.entry(&moved.from) {
-            draft.shift(root, &moved.from, &moved.to, entry.meta.ino);
-        }
-    }
-    for moved in &single {
+    // Folders that have gone, and folders that have come, so far.
+    let (mut left, mut there) = (BTreeSet::new(), BTreeSet::new());
+    for moved in &slugs.moves {
+        let Some(entry) = looked.entry(&moved.from) else {
+            continue;
+        };
         let (from, to) = (parent(&moved.from), parent(&moved.to));
-        let stands = looked.entry(&to).is_some() && !left.contains(to.as_path());
-        if !stands
-            && there.insert(to.clone())
-            && let Some(like) = looked.entry(&from)
-        {
+        let stands = looked.entry(&to).is_some() && !left.contains(&to) || there.contains(&to);
+        if !stands && let Some(like) = looked.entry(&from) {
             draft.make(root, &to, &like.meta);
+            there.insert(to);
+        }
+        draft.shift(root, &moved.from, &moved.to, entry.meta.ino);
+        if entry.meta.kind == FileKind::Folder {
+            left.insert(moved.from.clone());
+            there.insert(moved.to.clone());
         }
     }
     for folder in &slugs.emptied {
@@ -590,10 +645,12 @@ pub(super) fn followed_by(home: &Home, record: &RelPath) -> Result<Vec<Followed>
         };
         let path = home.root().join(rel.as_path()).join(OUTCOME);
         if let Some(content) = disk::read(&path)? {
-            let mut followed: Followed = serde_json::from_slice(&content)
+            let mut followed: Vec<Followed> = serde_json::from_slice(&content)
                 .map_err(|e| Error::io("can not understand the record", &path, e))?;
-            followed.undone = swap.is_undone;
-            all.push(followed);
+            for followed in &mut followed {
+                followed.undone = swap.is_undone;
+            }
+            all.append(&mut followed);
         }
     }
     Ok(all)

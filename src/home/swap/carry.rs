@@ -1,20 +1,24 @@
 //! Carrying a swap out, or giving it up: what the command itself does, and what the next one does after a kill.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{DONE, Done, Head, OVERTAKEN, STEPS, Seen, Step, read_head, read_steps, split, stamp};
-use crate::base::{Context, Error, Result, failpoint};
-use crate::disk::{self, Dir, FileKind};
+use super::moves::Moves;
+use super::{
+    DONE, Done, HEAD, Head, Looks, OVERTAKEN, STEPS, Seen, Step, read_done, read_head, read_steps,
+    split, stamp,
+};
+use crate::base::{Context, Error, Kind, Result, failpoint, human};
+use crate::disk::{self, Dir, FileKind, FolderLock, Meta};
 use crate::home::{LockedHome, RelPath};
 use crate::state;
 
 /// What became of a swap that stood in the journal.
 pub enum Settlement {
-    /// It was given up: everything is as it was.
-    GivenUp,
+    /// It was given up, if after it had begun then for this reason: everything is as it was.
+    GivenUp(Option<Error>),
     /// It is done.
     Done(Done),
 }
@@ -33,11 +37,13 @@ pub fn waits(home: &LockedHome, rel: &RelPath) -> Result<Option<String>> {
         return Ok(None);
     }
     for root in head.roots.iter().filter(|root| root.application) {
-        if !disk::is_folder(&root.path) {
-            let what = format!("{} is not there", crate::base::human::path(&root.path));
-            return Ok(Some(what));
-        }
-        if let Err(error) = state::refuse_while_in_use(&root.path) {
+        let waits = match disk::is_folder(&root.path) {
+            true => state::refuse_while_in_use(&root.path),
+            false => Err(Error::failed("is not there any more, and is half done:")
+                .at(&root.path)
+                .hint("put it back, or mount it")),
+        };
+        if let Err(error) = waits {
             return match head.roots.iter().all(|root| root.application) {
                 true => Ok(Some(error.to_string())),
                 false => Err(error),
@@ -47,33 +53,78 @@ pub fn waits(home: &LockedHome, rel: &RelPath) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Does what a swap in the journal still wants: all of it when its steps were published, else nothing.
+/// Does what a swap in the journal still wants: all of it when its steps were published and nothing stands in the
+/// way, else nothing.
 ///
 /// # Errors
-/// What can not be read, or done yet.
+/// What can be neither done nor taken back yet.
 pub fn settle(home: &LockedHome, rel: &RelPath, ctx: &Context) -> Result<Settlement> {
     let folder = home.root().join(rel.as_path());
     let (Some(head), Some(steps)) = (read_head(&folder)?, read_steps(&folder)?) else {
         discard(&folder)?;
-        return Ok(Settlement::GivenUp);
+        return Ok(Settlement::GivenUp(None));
     };
-    let path = folder.join(DONE);
-    let done = match disk::read(&path)? {
-        Some(content) => serde_json::from_slice(&content)
-            .map_err(|e| Error::io("can not understand the record", &path, e))?,
-        None => Carry::open(&folder, &head)?.run(&steps, ctx)?,
+    if let Some(done) = read_done(&folder)? {
+        tidy(&head)?;
+        return Ok(Settlement::Done(done));
+    }
+    let carry = Carry::open(&folder, &head, true)?;
+    let failed = match carry.disturbed(&steps)? {
+        Some(error) => error,
+        None => match carry.run(&steps, ctx) {
+            Ok(done) => {
+                tidy(&head)?;
+                return Ok(Settlement::Done(done));
+            }
+            Err(error) => error,
+        },
     };
-    tidy(&head)?;
-    Ok(Settlement::Done(done))
+    let overtaken = carry.take_back(&steps, ctx)?;
+    discard(&folder)?;
+    let failed = match overtaken.len() as u64 {
+        0 => failed.hint("nothing was changed"),
+        n => failed.hint(format!(
+            "everything was put back; {} had been changed meanwhile, see {}",
+            human::plural(n, "file", "files"),
+            human::path(&folder.join(OVERTAKEN))
+        )),
+    };
+    Ok(Settlement::GivenUp(Some(failed)))
 }
 
-/// Removes what was built, and the record with it.
+/// Takes the lock of an application's folder: homes have locks of their own, and two may share one such folder.
+pub(super) fn locked(dir: &Dir, path: &Path) -> Result<FolderLock> {
+    let attempt = FolderLock::attempt(dir).map_err(|e| Error::io("can not lock", path, e))?;
+    attempt.ok_or_else(|| {
+        Error::new(
+            Kind::Locked,
+            "another wbhome is at work in the agent application's folder:",
+        )
+        .at(path)
+        .hint("wait until it is done, and run this again")
+    })
+}
+
+/// Removes what was built, and the record but for what it keeps for others.
 pub(super) fn discard(folder: &Path) -> Result<()> {
+    // The list first: without what was built it could not be carried out.
+    remove(folder, OsStr::new(STEPS))?;
     if let Some(head) = read_head(folder)? {
         tidy(&head)?;
     }
-    let (parent, name) = split(folder);
-    remove(parent, name)
+    for (name, _) in disk::read_dir_names(folder)? {
+        if name != OVERTAKEN && name != HEAD {
+            remove(folder, &name)?;
+        }
+    }
+    remove(folder, OsStr::new(HEAD))?;
+    if let (Some(parent), Some(name)) = (folder.parent(), folder.file_name())
+        && let Ok(dir) = Dir::open(parent)
+    {
+        // It stays where something in it is kept.
+        let _ = dir.remove_folder(name);
+    }
+    Ok(())
 }
 
 /// Removes the staging folders, and gives the roots the time back that they had.
@@ -83,9 +134,8 @@ fn tidy(head: &Head) -> Result<()> {
         let (parent, name) = split(&staging);
         remove(&root.path.join(parent), name)?;
         if let Ok(dir) = Dir::open(&root.path) {
-            dir.set_time(stamp(*time))
-                .and_then(|()| dir.sync())
-                .map_err(|e| Error::io("can not set the time of", &root.path, e))?;
+            // A folder of somebody else's keeps the time of now: that is no reason to stop everybody.
+            let _ = dir.set_time(stamp(*time)).and_then(|()| dir.sync());
         }
     }
     Ok(())
@@ -100,20 +150,77 @@ fn remove(folder: &Path, name: &OsStr) -> Result<()> {
     removed.map_err(|e| Error::io("can not remove", folder.join(name), e))
 }
 
-struct Carry {
+/// A swap whose folders are open.
+pub(super) struct Carry {
     record: PathBuf,
-    roots: Vec<(PathBuf, Dir, Dir)>,
+    pub roots: Vec<Place>,
+}
+
+/// A root, and where new files wait for their place in it.
+pub(super) struct Place {
+    path: PathBuf,
+    pub dir: Dir,
+    pub staging: Dir,
+    _lock: Option<FolderLock>,
+}
+
+/// What is asked of the steps often.
+pub(super) struct Course<'s> {
+    pub moves: Moves,
+    /// Where something is taken away.
+    taken: HashSet<(usize, &'s Path)>,
+    /// The numbers of the files that were built.
+    built: HashMap<&'s str, u64>,
+}
+
+impl<'s> Course<'s> {
+    pub fn of(steps: &'s [Step]) -> Course<'s> {
+        let taken = steps
+            .iter()
+            .filter(|step| matches!(step, Step::Take { .. }));
+        let built = steps.iter().filter_map(|step| match step {
+            Step::Put { built, new, .. } => Some((built.as_str(), new.ino)),
+            _ => None,
+        });
+        Course {
+            moves: Moves::of(steps),
+            taken: taken.map(Step::place).collect(),
+            built: built.collect(),
+        }
+    }
+
+    /// Whether a file that was built waits for its place still. Afterwards its name is that of what it has
+    /// replaced.
+    pub fn waits(&self, place: &Place, built: &str) -> io::Result<bool> {
+        let there = place.staging.find(OsStr::new(built))?;
+        Ok(there.is_some_and(|meta| self.built.get(built) == Some(&meta.ino)))
+    }
+}
+
+impl Place {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl Carry {
-    fn open(record: &Path, head: &Head) -> Result<Carry> {
+    /// Opens the folders of a swap. Those of the application are locked, unless whoever built the swap holds them
+    /// locked still.
+    pub fn open(record: &Path, head: &Head, lock: bool) -> Result<Carry> {
         let open = |root: &super::Root| {
             let fail = |e| Error::io("can not open the folder", &root.path, e);
             let dir = Dir::open(&root.path).map_err(fail)?;
-            let staging = dir
-                .make_beneath(&root.staging(&head.staging))
-                .map_err(fail)?;
-            Ok((root.path.clone(), dir, staging))
+            let _lock = match lock && root.application {
+                true => Some(locked(&dir, &root.path)?),
+                false => None,
+            };
+            let staging = root.staging(&head.staging);
+            Ok(Place {
+                staging: dir.make_beneath(&staging).map_err(fail)?,
+                path: root.path.clone(),
+                dir,
+                _lock,
+            })
         };
         Ok(Carry {
             record: record.to_path_buf(),
@@ -121,25 +228,28 @@ impl Carry {
         })
     }
 
+    pub fn root(&self, root: usize) -> io::Result<&Place> {
+        self.roots
+            .get(root)
+            .ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
     fn run(&self, steps: &[Step], ctx: &Context) -> Result<Done> {
         let (dressing, acts): (Vec<&Step>, Vec<&Step>) = steps
             .iter()
             .partition(|step| matches!(step, Step::Dress { .. }));
+        let course = Course::of(steps);
         for step in &acts {
             failpoint::hit("swap.step");
-            self.step(step).map_err(|e| self.fail(step, e))?;
+            self.step(step, &course).map_err(|e| self.fail(step, e))?;
         }
-        let mut done = Done::default();
-        for step in &acts {
-            let kept = self
-                .keep_overtaken(step, ctx)
-                .map_err(|e| self.fail(step, e))?;
-            done.overtaken.extend(kept.map(Into::into));
-        }
+        let done = Done {
+            overtaken: self.keep_overtaken(steps, ctx)?,
+        };
         for step in &dressing {
-            self.step(step).map_err(|e| self.fail(step, e))?;
+            self.step(step, &course).map_err(|e| self.fail(step, e))?;
         }
-        for (path, dir, _) in &self.roots {
+        for Place { path, dir, .. } in &self.roots {
             disk::sync_filesystem(dir)
                 .map_err(|e| Error::io("can not write to the disk of", path, e))?;
         }
@@ -151,27 +261,97 @@ impl Carry {
         Ok(done)
     }
 
-    fn fail(&self, step: &Step, error: io::Error) -> Error {
+    pub fn fail(&self, step: &Step, error: io::Error) -> Error {
         let (root, at) = step.place();
-        let root = self.roots.get(root).map(|r| r.0.as_path());
-        Error::io(
-            "can not give its new form to",
-            root.unwrap_or(Path::new("")).join(at),
-            error,
-        )
-        .hint("when the cause is gone, run any command that writes: it completes what was begun")
+        let root = self.roots.get(root).map(|place| place.path.as_path());
+        let at = root.unwrap_or(Path::new("")).join(at);
+        Error::io("can not give its new form or place to", at, error)
     }
 
-    fn step(&self, step: &Step) -> io::Result<()> {
+    /// Whether something that is still to be replaced, moved or filled is not any more as it was seen.
+    ///
+    /// # Errors
+    /// What can not be looked at.
+    pub fn disturbed(&self, steps: &[Step]) -> Result<Option<Error>> {
+        let course = Course::of(steps);
+        for step in steps {
+            let as_seen = self.is_as_seen(step, &course);
+            if !as_seen.map_err(|e| self.fail(step, e))? {
+                let (root, at) = step.place();
+                let at = match step {
+                    Step::Move { to, .. } => to,
+                    _ => at,
+                };
+                let at = self.roots[root].path.join(at);
+                return Ok(Some(
+                    Error::failed("somebody has changed meanwhile what was to be replaced:")
+                        .at(at)
+                        .hint("end whoever writes there and run it again"),
+                ));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_as_seen(&self, step: &Step, course: &Course) -> io::Result<bool> {
         let (root, at) = step.place();
-        let Some((_, dir, staging)) = self.roots.get(root) else {
-            return Err(io::ErrorKind::InvalidData.into());
-        };
+        let place = self.root(root)?;
+        let there = || find(&place.dir, at);
+        Ok(match step {
+            Step::Take {
+                old, aside, with, ..
+            } => {
+                if !course.waits(place, with)? {
+                    return Ok(true);
+                }
+                let expected = match place.staging.find(OsStr::new(aside))? {
+                    Some(_) => None,
+                    None => *old,
+                };
+                there()?.as_ref().map(Seen::from) == expected
+            }
+            Step::Put {
+                new, old, built, ..
+            } => {
+                let waits = place.staging.find(OsStr::new(built))?;
+                if waits.is_some_and(|meta| meta.ino != new.ino)
+                    || course.taken.contains(&(root, at))
+                {
+                    return Ok(true);
+                }
+                let now = there()?.as_ref().map(Seen::from);
+                match waits {
+                    Some(_) => now == *old,
+                    // What was built is gone, and was never put.
+                    None => {
+                        place.staging.find(&second(built))?.is_some()
+                            || now.is_none()
+                            || now != *old
+                    }
+                }
+            }
+            Step::Move { to, ino, .. } => {
+                let waits = there()?.is_some_and(|meta| meta.ino == *ino);
+                let target = find(&place.dir, to)?;
+                !waits
+                    || target.is_none_or(|meta| meta.ino == *ino)
+                    || course.moves.leaves(root, to)
+            }
+            Step::Make { .. } | Step::Drop { .. } | Step::Dress { .. } => true,
+        })
+    }
+
+    fn step(&self, step: &Step, course: &Course) -> io::Result<()> {
+        let (root, at) = step.place();
+        let place = self.root(root)?;
+        let Place { dir, staging, .. } = place;
         let (parent, name) = split(at);
         match step {
-            Step::Take { aside, .. } => {
+            Step::Take { aside, with, .. } => {
                 let aside = OsStr::new(aside);
-                if staging.find(aside)?.is_none()
+                // When the new database has its place, what lies beside it is its own.
+                if course.waits(place, with)?
+                    && staging.find(aside)?.is_none()
                     && let Some(parent) = below(dir, parent)?
                     && parent.find(name)?.is_some()
                 {
@@ -180,44 +360,17 @@ impl Carry {
                 Ok(())
             }
             Step::Put { new, built, .. } => put(dir, parent, name, staging, built, *new),
-            Step::Lift { ino, aside, .. } => {
+            Step::Make { looks, .. } => make(dir, at, looks),
+            Step::Move { to, ino, .. } => {
                 if let Some(parent) = below(dir, parent)?
                     && parent.find(name)?.is_some_and(|meta| meta.ino == *ino)
                 {
-                    parent.rename(name, staging, OsStr::new(aside))?;
+                    let (to, new) = split(to);
+                    parent.rename(name, &dir.make_beneath(to)?, new)?;
                 }
                 Ok(())
             }
-            Step::Make { mode, .. } => {
-                let parent = dir.make_beneath(parent)?;
-                match parent.make(name) {
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-                    _ => parent.open_beneath(Path::new(name))?.set_mode(*mode),
-                }
-            }
-            Step::Lower { aside, .. } => {
-                let aside = OsStr::new(aside);
-                if staging.find(aside)?.is_none() {
-                    return Ok(());
-                }
-                let to = dir.make_beneath(parent)?;
-                match staging.rename(aside, &to, name) {
-                    // Made there since the plan: it is kept, and told.
-                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                        let kept = self.overtaken(root, at)?;
-                        to.rename(name, &kept, split(at).1)?;
-                        staging.rename(aside, &to, name)
-                    }
-                    done => done,
-                }
-            }
-            Step::Drop { .. } => match below(dir, parent)?.map(|parent| parent.remove_folder(name))
-            {
-                // Something came into it: it stays.
-                Some(Err(error)) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-                Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
-            },
+            Step::Drop { .. } => drop_empty(dir, at),
             Step::Dress { mtime, .. } => match below(dir, at)? {
                 Some(folder) => folder.set_time(stamp(*mtime)),
                 None => Ok(()),
@@ -226,53 +379,81 @@ impl Carry {
     }
 
     /// What was taken off its place is in the staging folder, which goes. It is in the record too, unless
-    /// somebody changed it after that: then it is kept, and told.
-    fn keep_overtaken(&self, step: &Step, ctx: &Context) -> io::Result<Option<PathBuf>> {
-        let (root, at) = step.place();
-        let Some((_, _, staging)) = self.roots.get(root) else {
-            return Ok(None);
-        };
-        let (names, old) = match step {
-            Step::Take { aside, old, .. } => (vec![OsString::from(aside)], Some(*old)),
-            Step::Put { built, old, .. } => (vec![built.into(), second(built)], *old),
-            Step::Lower { .. } => {
-                let kept = self.overtaken(root, at)?.find(split(at).1)?;
-                return Ok(kept.map(|_| at.to_path_buf()));
-            }
-            _ => return Ok(None),
-        };
-        for name in names {
-            let Some(meta) = staging.find(&name)? else {
-                continue;
+    /// somebody changed it in the last moment: then it is kept, and told.
+    fn keep_overtaken(
+        &self,
+        steps: &[Step],
+        ctx: &Context,
+    ) -> Result<Vec<crate::base::wire::WirePath>> {
+        let mut kept = Vec::new();
+        for step in steps {
+            let (root, at) = step.place();
+            let (names, old) = match step {
+                Step::Take { aside, old, .. } => (vec![OsString::from(aside)], *old),
+                Step::Put { built, old, .. } => (vec![built.into(), second(built)], *old),
+                _ => continue,
             };
-            if old == Some(Seen::from(&meta)) {
-                continue;
-            }
-            let own = split(at).1;
-            let to = self.overtaken(root, at)?;
-            if to.find(own)?.is_none() {
-                match staging.rename(&name, &to, own) {
-                    Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                        disk::duplicate_as(staging, &name, &to, own, ctx.stop)?;
+            for name in names {
+                let done = || -> io::Result<bool> {
+                    let place = self.root(root)?;
+                    match place.staging.find(&name)? {
+                        Some(meta) if old != Some(Seen::from(&meta)) => {
+                            self.overtake(root, at, &place.staging, &name, ctx)?;
+                            Ok(true)
+                        }
+                        _ => Ok(false),
                     }
-                    done => done?,
+                };
+                if done().map_err(|e| self.fail(step, e))? {
+                    kept.push(at.to_path_buf().into());
                 }
             }
-            return Ok(Some(at.to_path_buf()));
         }
-        Ok(None)
+        Ok(kept)
     }
 
-    /// The folder of the record in which what somebody left at `at` is kept.
-    fn overtaken(&self, root: usize, at: &Path) -> io::Result<Dir> {
+    /// The folder of the record in which what was to be at `at` is kept.
+    pub fn room_for(&self, root: usize, at: &Path) -> io::Result<Dir> {
         let folder = self.record.join(OVERTAKEN).join(root.to_string());
         disk::create_private_folder(&folder).map_err(io::Error::other)?;
         Dir::open(&folder)?.make_beneath(split(at).0)
     }
+
+    /// Keeps something in the record that somebody has made or changed meanwhile, which was to be at `at`.
+    pub fn overtake(
+        &self,
+        root: usize,
+        at: &Path,
+        from: &Dir,
+        name: &OsStr,
+        ctx: &Context,
+    ) -> io::Result<()> {
+        let to = self.room_for(root, at)?;
+        let mut own = split(at).1.to_owned();
+        while to.find(&own)?.is_some() {
+            own.push("-");
+        }
+        match from.rename(name, &to, &own) {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                disk::duplicate_as(from, name, &to, &own, ctx.stop)?;
+                from.unlink(name)
+            }
+            done => done,
+        }
+    }
+}
+
+/// What is at `at`, if anything.
+pub(super) fn find(dir: &Dir, at: &Path) -> io::Result<Option<Meta>> {
+    let (parent, name) = split(at);
+    match below(dir, parent)? {
+        Some(parent) => parent.find(name),
+        None => Ok(None),
+    }
 }
 
 /// The folder at `rel`; `None` when there is none.
-fn below(dir: &Dir, rel: &Path) -> io::Result<Option<Dir>> {
+pub(super) fn below(dir: &Dir, rel: &Path) -> io::Result<Option<Dir>> {
     match dir.open_beneath(rel) {
         Ok(dir) => Ok(Some(dir)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -280,8 +461,34 @@ fn below(dir: &Dir, rel: &Path) -> io::Result<Option<Dir>> {
     }
 }
 
+/// Makes a folder, or gives one that is there its looks.
+pub(super) fn make(dir: &Dir, at: &Path, looks: &Looks) -> io::Result<()> {
+    let folder = dir.make_beneath(at)?;
+    if disk::is_root() {
+        folder.set_owner(looks.uid, looks.gid)?;
+    }
+    folder.set_mode(looks.mode)?;
+    folder.set_time(stamp(looks.mtime))
+}
+
+/// Removes a folder, unless something came into it: then it stays.
+pub(super) fn drop_empty(dir: &Dir, at: &Path) -> io::Result<()> {
+    let (parent, name) = split(at);
+    match below(dir, parent)?.map(|parent| parent.remove_folder(name)) {
+        Some(Err(error))
+            if !matches!(
+                error.kind(),
+                io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotFound
+            ) =>
+        {
+            Err(error)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Where a system that can not exchange names puts what a new file replaces.
-fn second(built: &str) -> OsString {
+pub(super) fn second(built: &str) -> OsString {
     format!("{built}.former").into()
 }
 
@@ -295,14 +502,13 @@ fn put(
     new: Seen,
 ) -> io::Result<()> {
     let built_name = OsStr::new(built);
-    let built_meta = staging.find(built_name)?;
-    if built_meta.is_none_or(|meta| meta.ino != new.ino) {
+    let waits = staging.find(built_name)?;
+    if waits.is_none_or(|meta| meta.ino != new.ino) {
         return Ok(());
     }
     let to = dir.make_beneath(parent)?;
     match to.find(name)? {
         None => return staging.rename(built_name, &to, name),
-        // A folder is nothing that was seen here: the new file waits until somebody has looked.
         Some(meta) if meta.kind == FileKind::Folder => {
             return Err(io::ErrorKind::IsADirectory.into());
         }
@@ -314,65 +520,5 @@ fn put(
             staging.rename(built_name, &to, name)
         }
         done => done,
-    }
-}
-
-/// Where things are after the steps.
-#[derive(Debug, Default)]
-pub(super) struct Moves(BTreeMap<(usize, PathBuf), PathBuf>);
-
-impl Moves {
-    pub fn of(steps: &[Step]) -> Moves {
-        let mut lifted: BTreeMap<(usize, &str), &Path> = BTreeMap::new();
-        let mut moves = Moves::default();
-        for step in steps {
-            if let Step::Lift {
-                root, at, aside, ..
-            } = step
-            {
-                lifted.insert((*root, aside), at);
-            }
-        }
-        for step in steps {
-            if let Step::Lower { root, at, aside } = step
-                && let Some(from) = lifted.get(&(*root, aside.as_str()))
-            {
-                moves
-                    .0
-                    .insert((*root, from.to_path_buf()), at.to_path_buf());
-            }
-        }
-        moves
-    }
-
-    /// Where something is that was at `path`.
-    pub fn follow(&self, root: usize, path: &Path) -> PathBuf {
-        for ancestor in path.ancestors() {
-            if let Some(to) = self.0.get(&(root, ancestor.to_path_buf()))
-                && let Ok(rest) = path.strip_prefix(ancestor)
-            {
-                return match rest.as_os_str().is_empty() {
-                    true => to.clone(),
-                    false => to.join(rest),
-                };
-            }
-        }
-        path.to_path_buf()
-    }
-
-    /// The same moves, taken back.
-    pub fn reversed(&self) -> Moves {
-        let turned = self
-            .0
-            .iter()
-            .map(|((root, from), to)| ((*root, to.clone()), from.clone()));
-        Moves(turned.collect())
-    }
-
-    /// Root, from, to.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, &Path, &Path)> {
-        self.0
-            .iter()
-            .map(|((root, from), to)| (*root, from.as_path(), to.as_path()))
     }
 }

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{DONE, Done, FORMER, HEAD, Head, Root, STEPS, Seen, Step, carry, pair, split};
+use super::carry::{self, Carry};
+use super::moves::Moves;
+use super::{Done, FORMER, HEAD, Head, Looks, Root, STEPS, Seen, Step, pair, read_done, split};
 use crate::base::{Context, Error, Result, failpoint, human};
-use crate::disk::{self, Dir, FileKind, Meta, NewFile};
+use crate::disk::{self, Digest, Dir, FileKind, FolderLock, Meta, NewFile};
 use crate::home::journal::{self, Pending};
 use crate::home::{LockedHome, RelPath};
 use crate::state;
@@ -34,6 +36,8 @@ struct Open {
     dir: Dir,
     staging: Dir,
     former: Dir,
+    /// Nobody else changes an application's folder meanwhile.
+    lock: Option<FolderLock>,
     /// Folders below `former` that are there.
     made: Mutex<HashSet<PathBuf>>,
 }
@@ -101,6 +105,10 @@ impl<'d> Draft<'d> {
         let staging = root.staging(&self.head.staging);
         let fail = |e| Error::io("can not build new files in", root.path.join(&staging), e);
         let dir = Dir::open(&root.path).map_err(fail)?;
+        let lock = match root.application {
+            true => Some(carry::locked(&dir, &root.path)?),
+            false => None,
+        };
         let staging = dir.make_beneath(&staging).map_err(fail)?;
         let former = self.folder.join(FORMER).join(number.to_string());
         disk::create_private_folder(&former)?;
@@ -109,6 +117,7 @@ impl<'d> Draft<'d> {
             dir,
             staging,
             former,
+            lock,
             made: Mutex::default(),
         })
     }
@@ -143,11 +152,18 @@ impl<'d> Draft<'d> {
     ///
     /// # Errors
     /// When it can not be named, or the old one not be kept.
-    pub fn put(&self, root: usize, path: &Path, mut new: NewFile, old: &Meta) -> Result<String> {
+    pub fn put(
+        &self,
+        root: usize,
+        path: &Path,
+        mut new: NewFile,
+        digest: &Digest,
+        old: &Meta,
+    ) -> Result<String> {
         let built = self.name("f");
         let fail = |e| self.fail(root, path, e);
         new.publish(OsStr::new(&built)).map_err(fail)?;
-        self.put_built(root, path, &built, Some(old))?;
+        self.put_built(root, path, &built, Some(digest), old)?;
         Ok(built)
     }
 
@@ -161,7 +177,7 @@ impl<'d> Draft<'d> {
         staging
             .hard_link(staging, OsStr::new(first), OsStr::new(&built))
             .map_err(|e| self.fail(root, path, e))?;
-        self.put_built(root, path, &built, Some(old))
+        self.put_built(root, path, &built, None, old)
     }
 
     /// Like [`Draft::put`], for a link that shall point to `target`.
@@ -177,21 +193,20 @@ impl<'d> Draft<'d> {
             staging.set_owner_of(name, old.uid, old.gid).map_err(fail)?;
         }
         staging.set_time_of(name, old.mtime).map_err(fail)?;
-        self.put_built(root, path, &built, Some(old))
+        self.put_built(root, path, &built, None, old)
     }
 
-    /// What waits under `built` shall take its place at `path`; nothing is kept of what is there, unless `keep`.
-    pub(super) fn put_built(
+    /// What waits under `built` shall take its place at `path`; what is there is kept.
+    fn put_built(
         &self,
         root: usize,
         path: &Path,
         built: &str,
-        keep: Option<&Meta>,
+        digest: Option<&Digest>,
+        old: &Meta,
     ) -> Result<()> {
-        if let Some(old) = keep {
-            self.keep(root, path, old)?;
-        }
-        self.put_prepared(root, path, built, keep.map(Seen::from))
+        self.keep(root, path, old)?;
+        self.put_prepared(root, path, built, digest, Some(old.into()))
     }
 
     pub(super) fn put_prepared(
@@ -199,6 +214,7 @@ impl<'d> Draft<'d> {
         root: usize,
         path: &Path,
         built: &str,
+        digest: Option<&Digest>,
         old: Option<Seen>,
     ) -> Result<()> {
         let new = self.roots[root]
@@ -209,6 +225,7 @@ impl<'d> Draft<'d> {
             root,
             at: path.to_path_buf().into(),
             new: (&new).into(),
+            digest: digest.map(|digest| digest.to_hex().to_string()),
             old,
             built: built.to_owned(),
         });
@@ -251,7 +268,7 @@ impl<'d> Draft<'d> {
         workshop: &Dir,
         name: &OsStr,
         old: &Meta,
-    ) -> Result<()> {
+    ) -> Result<String> {
         let fail = |e| self.fail(root, path, e);
         let built = self.name("f");
         let (parent, own) = split(path);
@@ -272,70 +289,67 @@ impl<'d> Draft<'d> {
         workshop
             .rename(name, &self.roots[root].staging, OsStr::new(&built))
             .map_err(fail)?;
-        self.put_built(root, path, &built, Some(old))
+        self.put_built(root, path, &built, None, old)?;
+        Ok(built)
     }
 
-    /// The file at `path`, which was seen as `old`, shall go away; it is kept.
+    /// What belongs to the database whose new form waits under `built` shall go away, whether there is anything
+    /// yet or not; what was seen is kept.
     ///
     /// # Errors
     /// When it can not be kept.
-    pub fn take(&self, root: usize, path: &Path, old: &Meta) -> Result<()> {
-        self.keep(root, path, old)?;
-        self.take_kept(root, path, old);
+    pub fn take(&self, root: usize, path: &Path, old: Option<&Meta>, built: &str) -> Result<()> {
+        if let Some(old) = old {
+            self.keep(root, path, old)?;
+        }
+        self.take_kept(root, path, old.map(Seen::from), built);
         Ok(())
     }
 
-    pub(super) fn take_kept(&self, root: usize, path: &Path, old: &Meta) {
+    pub(super) fn take_kept(&self, root: usize, path: &Path, old: Option<Seen>, built: &str) {
         self.push(Step::Take {
             root,
             at: path.to_path_buf().into(),
-            old: old.into(),
+            old,
             aside: self.name("t"),
+            with: built.to_owned(),
         });
     }
 
-    /// The file or folder at `from` shall have its place at `to`, where nothing stands, or only something that
-    /// is itself moved away.
+    /// The file or folder at `from` shall have its place at `to`. What stands there must be moved away before:
+    /// things are moved, and folders made and dropped, in the order in which that is asked for.
     pub fn shift(&self, root: usize, from: &Path, to: &Path, ino: u64) {
-        let aside = self.name("m");
-        self.push(Step::Lift {
+        self.push(Step::Move {
             root,
             at: from.to_path_buf().into(),
+            to: to.to_path_buf().into(),
             ino,
-            aside: aside.clone(),
-        });
-        self.push(Step::Lower {
-            root,
-            at: to.to_path_buf().into(),
-            aside,
         });
     }
 
     /// A folder shall be made, like the one that `like` describes.
     pub fn make(&self, root: usize, path: &Path, like: &Meta) {
-        self.make_dressed(root, path, like.mode, pair(like.mtime));
+        self.make_like(root, path, like.into());
     }
 
-    pub(super) fn make_dressed(&self, root: usize, path: &Path, mode: u32, mtime: (i64, u32)) {
+    pub(super) fn make_like(&self, root: usize, path: &Path, looks: Looks) {
         self.push(Step::Make {
             root,
             at: path.to_path_buf().into(),
-            mode,
-            mtime,
+            looks,
         });
     }
 
     /// A folder shall go away when it is empty.
     pub fn drop_empty(&self, root: usize, path: &Path, meta: &Meta) {
-        self.drop_dressed(root, path, meta.mode, pair(meta.mtime));
+        self.drop_like(root, path, meta.into());
     }
 
-    pub(super) fn drop_dressed(&self, root: usize, path: &Path, mode: u32, mtime: (i64, u32)) {
+    pub(super) fn drop_like(&self, root: usize, path: &Path, looks: Looks) {
         self.push(Step::Drop {
             root,
             at: path.to_path_buf().into(),
-            mode,
-            mtime,
+            looks,
         });
     }
 
@@ -400,7 +414,10 @@ impl<'d> Draft<'d> {
             .stop
             .check()
             .map_err(|e| e.hint("nothing was changed"))?;
-        self.still(&steps)?;
+        // Everything must be as it was seen.
+        if let Some(error) = Carry::open(&self.folder, &self.head, false)?.disturbed(&steps)? {
+            return Err(error.hint("nothing was changed"));
+        }
         for root in self.head.roots.iter().filter(|root| root.application) {
             state::refuse_while_in_use(&root.path)?;
         }
@@ -409,23 +426,22 @@ impl<'d> Draft<'d> {
             return Err(died());
         };
         failpoint::hit("swap.committed");
+        // Whoever carries it out takes them, and looks again whether everything is as it was seen.
+        for open in &mut self.roots {
+            open.lock = None;
+        }
         pending.complete(self.home, self.ctx)?;
-        let path = self.folder.join(DONE);
-        let content = disk::read(&path)?.unwrap_or_default();
-        serde_json::from_slice(&content)
-            .map_err(|e| Error::io("can not understand the record", path, e))
+        Ok(read_done(&self.folder)?.unwrap_or_default())
     }
 
     /// The steps in their order, and as they are written.
     fn finished_steps(&mut self) -> Result<(Vec<Step>, Vec<u8>)> {
         let mut steps = std::mem::take(&mut *self.steps.lock().map_err(|_| died())?);
         steps.extend(self.dressing(&steps)?);
-        lift_what_was_put(&mut steps);
+        move_what_was_put(&mut steps);
         // Deepest first, so that dressing a folder does not change one that was dressed before.
         steps.sort_by_key(|step| match step {
-            Step::Dress { .. } | Step::Drop { .. } => {
-                (step.rank(), usize::MAX - step.place().1.iter().count())
-            }
+            Step::Dress { .. } => (step.rank(), usize::MAX - step.place().1.iter().count()),
             _ => (step.rank(), 0),
         });
         let mut text = Vec::new();
@@ -435,6 +451,13 @@ impl<'d> Draft<'d> {
             text.push(b'\n');
         }
         Ok((steps, text))
+    }
+
+    #[cfg(test)]
+    pub(super) fn unlock_for_a_test(&mut self) {
+        for open in &mut self.roots {
+            open.lock = None;
+        }
     }
 
     #[cfg(test)]
@@ -450,23 +473,25 @@ impl<'d> Draft<'d> {
             match step {
                 Step::Drop { root, at, .. } => known.insert((*root, at.to_path_buf())),
                 Step::Dress { root, at, .. } => known.insert((*root, at.to_path_buf())),
-                Step::Make {
-                    root, at, mtime, ..
-                } => {
-                    dressing.push(dress(*root, at, *mtime));
+                Step::Make { root, at, looks } => {
+                    dressing.push(dress(*root, at, looks.mtime));
                     known.insert((*root, at.to_path_buf()))
                 }
                 _ => false,
             };
         }
-        let moves = carry::Moves::of(steps);
-        for step in steps {
+        let moves = Moves::of(steps);
+        let touched = steps.iter().flat_map(|step| {
             let (root, at) = step.place();
-            let parent = split(at).0;
+            let to = match step {
+                Step::Move { to, .. } => Some((root, split(to).0)),
+                _ => None,
+            };
+            std::iter::once((root, split(at).0)).chain(to)
+        });
+        for (root, parent) in touched {
             let later = moves.follow(root, parent);
-            if matches!(step, Step::Dress { .. })
-                || known.contains(&(root, parent.to_path_buf()))
-                || !known.insert((root, later.clone()))
+            if known.contains(&(root, parent.to_path_buf())) || !known.insert((root, later.clone()))
             {
                 continue;
             }
@@ -476,48 +501,12 @@ impl<'d> Draft<'d> {
                     dressing.push(dress(root, &later, self.head.times[root]));
                 }
                 Ok(meta) => dressing.push(dress(root, &later, pair(meta.mtime))),
-                // The place of something that is put into a folder which is itself moved.
+                // A place that something is moved to first.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(self.fail(root, parent, error)),
             }
         }
         Ok(dressing)
-    }
-
-    /// Everything must be as it was seen.
-    fn still(&self, steps: &[Step]) -> Result<()> {
-        let put = new_files(steps);
-        for step in steps {
-            let (root, at) = step.place();
-            let (parent, name) = split(at);
-            let found = || -> io::Result<Option<Meta>> {
-                match self.roots[root].dir.open_beneath(parent) {
-                    Ok(dir) => dir.find(name),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-                    Err(error) => Err(error),
-                }
-            };
-            let still = match step {
-                Step::Take { old, .. } => {
-                    found().is_ok_and(|meta| meta.as_ref().map(Seen::from) == Some(*old))
-                }
-                Step::Put { old, .. } => {
-                    found().is_ok_and(|meta| meta.as_ref().map(Seen::from) == *old)
-                }
-                // Looked at where it is put.
-                Step::Lift { .. } if put.contains_key(&(root, at.to_path_buf())) => true,
-                Step::Lift { ino, .. } => {
-                    found().is_ok_and(|meta| meta.is_some_and(|meta| meta.ino == *ino))
-                }
-                _ => true,
-            };
-            if !still {
-                return Err(Error::failed("changed while its new form was prepared:")
-                    .at(self.head.roots[root].path.join(at))
-                    .hint("nothing was done; end whoever writes there and run it again"));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -541,11 +530,11 @@ fn new_files(steps: &[Step]) -> HashMap<(usize, PathBuf), u64> {
     put.collect()
 }
 
-/// A file that gets a new form and a new place is another one by the time that it is lifted.
-fn lift_what_was_put(steps: &mut [Step]) {
+/// A file that gets a new form and a new place is another one by the time that it is moved.
+fn move_what_was_put(steps: &mut [Step]) {
     let put = new_files(steps);
     for step in steps {
-        if let Step::Lift { root, at, ino, .. } = step
+        if let Step::Move { root, at, ino, .. } = step
             && let Some(new) = put.get(&(*root, at.to_path_buf()))
         {
             *ino = *new;

@@ -1,17 +1,17 @@
 //! Taking a swap back: what was replaced gets its place again, byte for byte, unless somebody has changed
 //! since what would go.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::carry::Moves;
+use super::moves::Moves;
 use super::{DONE, Draft, FORMER, Seen, Step, Swap, split};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
-use crate::disk::{self, Dir, FileKind, Meta, Tree};
+use crate::disk::{self, Buffers, Dir, FileKind, Meta, Tree};
 use crate::home::journal;
 use crate::home::trash::{self, Note, Was};
 use crate::home::{LockedHome, RelPath};
@@ -37,6 +37,8 @@ pub struct Taken {
     pub replaced: Vec<Changed>,
     /// Where that is: a path below the home.
     pub trash: Option<String>,
+    /// What somebody changed in the last moment: it is kept in `overtaken` of the record.
+    pub overtaken: Vec<WirePath>,
 }
 
 /// What is not any more as the swap has left it, in the order of its steps.
@@ -67,7 +69,38 @@ struct Look {
     changed: Vec<Changed>,
 }
 
+/// Something stands where something else was moved away from.
+const AGAIN: &str = "is there again, where something is to go back to";
+
 impl Look {
+    /// Whether a file has this content still, whatever else was done to it.
+    fn is_still(
+        &self,
+        root: usize,
+        path: &Path,
+        digest: Option<&str>,
+        ctx: &Context,
+    ) -> Result<bool> {
+        let (Some(digest), (parent, name)) = (digest, split(path)) else {
+            return Ok(false);
+        };
+        let fail = |e| Error::io("can not read", path, e);
+        let dir = self.roots[root].open_beneath(parent).map_err(fail)?;
+        if dir.stat(name).map_err(fail)?.kind != FileKind::File {
+            return Ok(false);
+        }
+        let checked = disk::check_file(&dir, name, &mut Buffers::new(), ctx.stop, &mut |_, _| {});
+        Ok(checked.is_ok_and(|checked| checked.digest.to_hex().as_str() == digest))
+    }
+
+    fn has_folder(&self, root: usize, path: &Path) -> Result<bool> {
+        match self.roots[root].open_beneath(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::io("can not open the folder", path, error)),
+        }
+    }
+
     fn find(&self, root: usize, path: &Path) -> Result<Option<Meta>> {
         let (parent, name) = split(path);
         let found = match self.roots[root].open_beneath(parent) {
@@ -93,18 +126,35 @@ fn looked_at(swap: &Swap, ctx: &Context) -> Result<Look> {
     };
     let mut ours: BTreeSet<(usize, PathBuf)> = BTreeSet::new();
     let mut changed = Vec::new();
+    let since = disk::stat(&swap.folder.join(DONE))?.map(|done| done.ctime);
     for step in &swap.steps {
         let (root, at) = step.place();
         let now = look.moves.follow(root, at);
-        let what = match (step, look.find(root, &now)?) {
+        let there = look.find(root, &now)?;
+        let what = match (step, &there) {
             (Step::Put { .. }, None) => Some("is gone"),
-            (Step::Put { new, .. }, Some(meta)) if Seen::from(&meta) != *new => Some("was changed"),
-            (Step::Take { .. }, Some(_)) => Some("is there again"),
-            (Step::Lift { .. }, None) => Some("is gone"),
-            (Step::Lift { ino, .. }, Some(meta)) if meta.ino != *ino => Some("is another one"),
+            (Step::Put { new, digest, .. }, Some(meta)) => {
+                let same =
+                    Seen::from(meta) == *new && since.is_some_and(|since| meta.ctime <= since);
+                let same = same || look.is_still(root, &now, digest.as_deref(), ctx)?;
+                (!same).then_some("was changed")
+            }
+            // The shared-memory file is a cache, and an empty log says nothing.
+            (Step::Take { at, .. }, Some(meta)) => {
+                let says = meta.size > 0 && !at.as_os_str().as_encoded_bytes().ends_with(b"-shm");
+                says.then_some("is there again")
+            }
+            (Step::Move { .. }, None) => Some("is gone"),
+            (Step::Move { ino, .. }, Some(meta)) if meta.ino != *ino => Some("is another one"),
             (Step::Drop { .. }, Some(_)) => Some("is there again"),
             _ => None,
         };
+        if let Step::Move { at, .. } = step
+            && !look.back.leaves(root, at)
+            && look.find(root, at)?.is_some()
+        {
+            changed.push((root, at.to_path_buf(), AGAIN));
+        }
         if let Step::Put { .. } | Step::Take { .. } = step {
             ours.insert((root, now.clone()));
         }
@@ -177,6 +227,17 @@ pub fn undo(
     if !look.changed.is_empty() && !force {
         return Err(refused(&look.changed));
     }
+    let in_the_way: Vec<Changed> = look
+        .changed
+        .iter()
+        .filter(|changed| changed.what == AGAIN)
+        .cloned()
+        .collect();
+    if !in_the_way.is_empty() {
+        return Err(
+            refused(&in_the_way).hint("move it away first: two folders can not become one here")
+        );
+    }
     let own = format!("undo-{}", ctx.clock.stamp());
     let own = RelPath::new(rel.as_path().join(own))?;
     let then = vec![journal::Step::Undone {
@@ -184,16 +245,28 @@ pub fn undo(
     }];
     let draft = Draft::begin(home, &own, command, swap.roots().to_vec(), then, ctx)?;
     let mut taken = Taken {
-        moved: look.moves.iter().count() as u64,
+        moved: look.moves.len() as u64,
         ..Taken::default()
     };
+    // Databases by the name that their new form waited under then, and the one of their former form now.
+    let mut databases = HashMap::new();
     for step in &swap.steps {
-        take_back(&swap, &look, step, &draft, &mut taken, ctx)?;
+        if let Step::Put { .. } = step {
+            take_back_file(&swap, &look, step, &draft, &mut taken, &mut databases, ctx)?;
+        }
+    }
+    for step in &swap.steps {
+        if let Step::Take { .. } = step {
+            take_back_companion(&swap, &look, step, &draft, &mut taken, &databases, ctx)?;
+        }
+    }
+    for step in swap.steps.iter().rev() {
+        take_back_place(&look, step, &draft)?;
     }
     if !look.changed.is_empty() {
         taken.trash = put_away(home, &swap, &look, command, ctx)?;
     }
-    draft.commit()?;
+    taken.overtaken = draft.commit()?.overtaken;
     taken.replaced = look.changed;
     Ok(taken)
 }
@@ -207,18 +280,32 @@ fn put_away(
     command: &str,
     ctx: &Context,
 ) -> Result<Option<String>> {
-    let mut kept: Vec<(usize, PathBuf)> = Vec::new();
+    let mut kept: BTreeSet<(usize, PathBuf)> = BTreeSet::new();
     for step in &swap.steps {
         let (root, at) = step.place();
-        let ours = match step {
-            Step::Put { new, .. } => Some(*new),
-            Step::Take { .. } => None,
-            _ => continue,
-        };
         let now = look.moves.follow(root, at);
-        let there = look.find(root, &now)?;
-        if there.is_some_and(|there| ours != Some(Seen::from(&there))) {
-            kept.push((root, now));
+        let is_changed = |path: &Path| {
+            let path = swap.roots()[root].path.join(path);
+            look.changed.iter().any(|changed| *changed.path == *path)
+        };
+        if !is_changed(&now) || look.find(root, &now)?.is_none() {
+            continue;
+        }
+        match step {
+            Step::Put { .. } => {
+                kept.insert((root, now));
+            }
+            Step::Take { with, .. } => {
+                kept.insert((root, now));
+                // A log is worth nothing without its database.
+                kept.extend(swap.steps.iter().filter_map(|step| match step {
+                    Step::Put {
+                        root, at, built, ..
+                    } if built == with => Some((*root, look.moves.follow(*root, at))),
+                    _ => None,
+                }));
+            }
+            _ => {}
         }
     }
     if kept.is_empty() {
@@ -269,50 +356,91 @@ fn refused(changed: &[Changed]) -> Error {
     .hint("--force puts what is there now into the trash and takes everything back")
 }
 
-fn take_back(
+fn take_back_file(
     swap: &Swap,
     look: &Look,
     step: &Step,
     draft: &Draft,
     taken: &mut Taken,
+    databases: &mut HashMap<String, String>,
     ctx: &Context,
 ) -> Result<()> {
+    let Step::Put {
+        root,
+        at,
+        built: name,
+        ..
+    } = step
+    else {
+        return Ok(());
+    };
+    let now = look.moves.follow(*root, at);
+    if !look.has_folder(*root, split(&now).0)? {
+        return Err(
+            Error::failed("was taken away, with all that was to be put back into it:")
+                .at(swap.roots()[*root].path.join(split(&now).0))
+                .hint("put it back where it was, or take back first what has moved it"),
+        );
+    }
+    let there = look.find(*root, &now)?;
+    let built = rebuild(swap, *root, at, draft, ctx)?;
+    draft.put_prepared(*root, &now, &built, None, there.as_ref().map(Seen::from))?;
+    databases.insert(name.clone(), built);
+    taken.restored += 1;
+    Ok(())
+}
+
+fn take_back_companion(
+    swap: &Swap,
+    look: &Look,
+    step: &Step,
+    draft: &Draft,
+    taken: &mut Taken,
+    databases: &HashMap<String, String>,
+    ctx: &Context,
+) -> Result<()> {
+    let Step::Take {
+        root,
+        at,
+        old,
+        with,
+        ..
+    } = step
+    else {
+        return Ok(());
+    };
+    let Some(database) = databases.get(with) else {
+        return Ok(());
+    };
+    let now = look.moves.follow(*root, at);
+    let there = look.find(*root, &now)?;
+    draft.take_kept(*root, &now, there.as_ref().map(Seen::from), database);
+    if old.is_some() {
+        let built = rebuild(swap, *root, at, draft, ctx)?;
+        draft.put_prepared(*root, &now, &built, None, None)?;
+        taken.restored += 1;
+    }
+    Ok(())
+}
+
+fn take_back_place(look: &Look, step: &Step, draft: &Draft) -> Result<()> {
     let (root, at) = step.place();
-    let now = look.moves.follow(root, at);
     match step {
-        Step::Put { old, .. } => {
-            let there = look.find(root, &now)?;
-            match (old, there) {
-                (Some(_), there) => {
-                    let built = rebuild(swap, root, at, draft, ctx)?;
-                    draft.put_prepared(root, &now, &built, there.as_ref().map(Seen::from))?;
-                    taken.restored += 1;
-                }
-                (None, Some(there)) => draft.take_kept(root, &now, &there),
-                (None, None) => {}
+        Step::Move { to, .. } => {
+            if let Some(there) = look.find(root, to)? {
+                draft.shift(root, to, at, there.ino);
             }
         }
-        Step::Take { .. } => {
-            let there = look.find(root, &now)?;
-            let built = rebuild(swap, root, at, draft, ctx)?;
-            draft.put_prepared(root, &now, &built, there.as_ref().map(Seen::from))?;
-            taken.restored += 1;
-        }
-        Step::Lift { .. } => {
-            if let Some(there) = look.find(root, &now)? {
-                draft.shift(root, &now, at, there.ino);
-            }
-        }
-        Step::Make { mode, mtime, .. } => draft.drop_dressed(root, at, *mode, *mtime),
-        Step::Drop { mode, mtime, .. } => {
+        Step::Make { looks, .. } => draft.drop_like(root, at, *looks),
+        Step::Drop { looks, .. } => {
             if look.find(root, at)?.is_none() {
-                draft.make_dressed(root, at, *mode, *mtime);
+                draft.make_like(root, at, *looks);
             }
         }
         Step::Dress { mtime, .. } if !at.as_os_str().is_empty() => {
             draft.dress(root, &look.back.follow(root, at), *mtime);
         }
-        Step::Dress { .. } | Step::Lower { .. } => {}
+        Step::Dress { .. } | Step::Put { .. } | Step::Take { .. } => {}
     }
     Ok(())
 }
