@@ -102,19 +102,18 @@ pub fn plan(
         .hint("`wbhome check` tells what is known of it"));
     }
     free(home, from, to)?;
-    let mut mappings = Vec::new();
-    if renaming.folder {
-        for root in [disk::real_path(home.root())?, home.root().to_path_buf()] {
-            let folder = |id: &SessionId| root.join("sessions").join(id.as_str());
-            let (Some(old), Some(new)) = (
-                folder(from).to_str().map(str::to_owned),
-                folder(to).to_str().map(str::to_owned),
-            ) else {
-                continue;
-            };
-            if root.is_absolute() && !mappings.iter().any(|m: &Mapping| m.old == old) {
-                mappings.push(Mapping { old, new });
-            }
+    // One in the archive was led to by others while it had a folder, and will be again.
+    let mut mappings: Vec<Mapping> = Vec::new();
+    for root in [disk::real_path(home.root())?, home.root().to_path_buf()] {
+        let folder = |id: &SessionId| {
+            let folder = root.join("sessions").join(id.as_str());
+            folder.to_str().map(str::to_owned)
+        };
+        if let (Some(old), Some(new)) = (folder(from), folder(to))
+            && root.is_absolute()
+            && !mappings.iter().any(|m| m.old == old)
+        {
+            mappings.push(Mapping { old, new });
         }
     }
     let mut plan = relink::survey(home, mappings, request, ctx)?;
@@ -159,5 +158,14 @@ fn free(home: &Home, from: &SessionId, to: &SessionId) -> Result<()> {
 /// # Errors
 /// As [`relink::apply`].
 pub fn apply(home: &LockedHome, plan: Plan, ctx: &Context) -> Result<Outcome> {
-    relink::apply(home, plan, ctx)
+    let mut outcome = relink::apply(home, plan, ctx)?;
+    // The way back is the old name: what was replaced is read by nobody.
+    if outcome.overtaken.is_empty()
+        && let Some(record) = outcome.record.take()
+    {
+        let record = home.root().join(record);
+        let removed = Dir::open(&record).and_then(|dir| disk::remove_tree(&dir, "swap/former".as_ref()));
+        removed.map_err(|e| Error::io("can not remove", record, e))?;
+    }
+    Ok(outcome)
 }

@@ -70,8 +70,12 @@ pub fn moved_from(home: &Home) -> Result<Vec<Mapping>> {
         }
         stale.push(mapping);
     }
-    // A place that holds the home is no stale one.
-    stale.retain(|m| m.old != m.new && !home.root().starts_with(&m.old));
+    // A place that holds the home is no stale one, nor is a session that has the name that another one had.
+    let sessions = home.sessions();
+    let is_back = |old: &Path| old.starts_with(&sessions) && crate::disk::exists(old);
+    stale.retain(|m| {
+        m.old != m.new && !home.root().starts_with(&m.old) && !is_back(Path::new(&m.old))
+    });
     Ok(stale)
 }
 

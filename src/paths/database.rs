@@ -53,6 +53,9 @@ pub fn open(database: &Path) -> Result<Connection> {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.pragma_update(None, "foreign_keys", false)?;
+        // The index of the log stays in memory. As a file it is mapped, and on a full disk a mapped file is a signal
+        // instead of an error. See https://www.sqlite.org/wal.html#noshm
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
         Ok(connection)
     };
     prepared().map_err(refused)
