@@ -44,7 +44,7 @@ pub(super) struct CheckArgs {
     #[arg(long, conflicts_with_all = ["repair", "sessions"])]
     empty_trash: bool,
     /// Only what was put there longer ago than this, such as 30d
-    #[arg(long, value_name = "AGE", requires = "empty_trash", value_parser = super::args::duration)]
+    #[arg(long, value_name = "AGE", requires = "empty_trash", value_parser = super::args::age)]
     older: Option<Duration>,
 }
 
