@@ -572,6 +572,13 @@ fn the_trash_is_emptied_only_by_asking() {
     1 act, 2 files, 8 B would go for good.
     1 act is younger, and kept.
     ");
+    // Thirty seconds are not what anybody means.
+    for bare in ["30", " 30 ", "0", "30.0"] {
+        let ran = place.run(["check", "--empty-trash", "--older", bare, "-y"]);
+        ran.expect(2)
+            .says(&["write a number and a unit, such as 30d"]);
+    }
+    place.ok(["ls", "-q", "--lock-wait", "10"]);
     assert_eq!(place.acts().len(), 2);
     place.ok(["check", "--empty-trash", "--older", "30d", "-y"]);
     assert_eq!(place.acts(), ["20240615T120000Z"]);

@@ -204,6 +204,59 @@ fn the_trash_is_listed() {
     assert_eq!(place.home_text("index.json"), "[{");
 }
 
+/// Runs a printed command as a person would who copies it.
+fn typed(place: &Place, command: &str) -> support::Ran {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_wbhome"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = [program.parent().unwrap().to_owned()];
+    let folders = folders.into_iter().chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).unwrap();
+    let mut shell = std::process::Command::new("sh");
+    let ran = shell.arg("-c").arg(command).current_dir(place.root());
+    let ran = ran.env_clear().env("PATH", path).env("HOME", place.root());
+    support::Ran::of(ran.env("WBHOME_NOW", support::NOW).output().unwrap())
+}
+
+#[test]
+fn what_is_printed_can_be_typed_also_for_a_home_that_was_named() {
+    let place = torn();
+    let named = place.path("me/it's 我的 home");
+    std::fs::rename(place.home(), &named).unwrap();
+    let named = named.to_str().unwrap();
+    let command = |told: &str| {
+        let at = told.find("wbhome --home ").expect(told);
+        told[at..].lines().next().unwrap().to_owned()
+    };
+    // check names the command that mends; that one the command back; and so on.
+    let checked = place.run(["--home", named, "check"]).stdout;
+    let mended = typed(&place, &command(&checked));
+    assert!(mended.stdout.contains("holds what"), "{mended:?}");
+    typed(&place, &command(&mended.stdout)).expect(0);
+    let removed = place.ok(["--home", named, "rm", "crawler"]);
+    typed(&place, &command(&removed)).expect(0);
+    // Hints of rooms that know nothing of the command line.
+    let told = place.run(["--home", named, "restore", "no such", "--from", "trash"]);
+    assert!(told.stderr.contains("`wbhome --home '"), "{told:?}");
+    typed(&place, command(&told.stderr).split('`').next().unwrap()).expect(0);
+}
+
+#[test]
+fn the_way_back_says_when_it_needs_force_and_when_there_is_none() {
+    let place = Place::with_sessions();
+    place.ok(["rm", "crawler", "-q"]);
+    place.session("20240603_crawler", 7);
+    place.ok(["index", "-q"]);
+    let told = place.ok(["restore", "crawler", "--from", "trash", "--force"]);
+    let back = told.split("Back again: ").nth(1).unwrap().trim();
+    assert!(back.ends_with(" --from trash --force"), "{told}");
+    place.ok(back.split(' ').skip(1));
+    place.ok(["rm", "crawler", "-q"]);
+    place.ok(["check", "--empty-trash", "-y", "-q"]);
+    let told = place.run(["rm", "20240603_crawler"]);
+    assert!(!told.stderr.contains("brings it back"), "{told:?}");
+    told.expect(1).says(&["not in the trash any more"]);
+}
+
 #[test]
 fn a_note_of_an_earlier_version_is_read() {
     let place = Place::with_sessions();

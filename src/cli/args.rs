@@ -67,6 +67,14 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// How old something must be that goes for good: a number alone would be one of seconds, and is meant as days.
+pub(super) fn age(text: &str) -> Result<Duration, String> {
+    match text.trim().parse::<f64>() {
+        Ok(_) => Err("write a number and a unit, such as 30d".to_owned()),
+        Err(_) => duration(text),
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
     Init(init::InitArgs),

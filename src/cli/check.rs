@@ -44,7 +44,7 @@ pub(super) struct CheckArgs {
     #[arg(long, conflicts_with_all = ["repair", "sessions"])]
     empty_trash: bool,
     /// Only what was put there longer ago than this, such as 30d
-    #[arg(long, value_name = "AGE", requires = "empty_trash", value_parser = super::args::duration)]
+    #[arg(long, value_name = "AGE", requires = "empty_trash", value_parser = super::args::age)]
     older: Option<Duration>,
 }
 
@@ -63,14 +63,20 @@ pub(super) fn run(
     }
     let options = options(&args, &home)?;
     let agents = place::agents(&home, console);
-    let found = look(&options, &home, &agents, Some(console), ctx)?;
+    let mut found = look(&options, &home, &agents, Some(console), ctx)?;
+    let again = place::again(global);
+    for finding in &mut found.outcome.findings {
+        let command = finding.command.take();
+        finding.command = command.map(|command| place::spelled(&command, &again));
+    }
     if console.json && console.verbose {
         for finding in &found.outcome.findings {
             console.document("finding/1", finding)?;
         }
     } else {
         console.result("check/1", &found.outcome, |out| {
-            write(out, &found.outcome, found.broken_index, console.verbose)
+            let broken = found.broken_index;
+            write(out, &found.outcome, broken, &again, console.verbose);
         })?;
     }
     Ok(found.exit())
@@ -140,7 +146,7 @@ impl Found {
 /// So many commands are shown when not all are.
 const COMMANDS: usize = 3;
 
-fn write(out: &mut String, outcome: &Outcome, broken_index: bool, all: bool) {
+fn write(out: &mut String, outcome: &Outcome, broken_index: bool, again: &str, all: bool) {
     let looked = format!(
         "{} · {} · {}",
         human::plural(outcome.sessions, "session", "sessions"),
@@ -190,6 +196,6 @@ fn write(out: &mut String, outcome: &Outcome, broken_index: bool, all: bool) {
         findings::write(out, &others, all);
     }
     if !all && findings::cuts(&outcome.findings) {
-        let _ = writeln!(out, "\nEvery finding: wbhome check -v");
+        let _ = writeln!(out, "\nEvery finding: {again} check -v");
     }
 }

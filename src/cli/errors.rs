@@ -6,24 +6,27 @@ use clap::error::ErrorKind;
 use serde_json::json;
 
 use super::output::{Console, ERROR, FAINT, styled};
+use super::place;
 use crate::base::{Error, Exit, human};
 
-/// Tells an error on standard error and gives its exit code.
-pub(super) fn report(console: &Console, error: &Error) -> Exit {
+/// Tells an error on standard error and gives its exit code. `again` is how the program is called once more.
+pub(super) fn report(console: &Console, error: &Error, again: &str) -> Exit {
     let exit = error.kind().exit();
+    let hints = error.hints().iter();
+    let hints: Vec<String> = hints.map(|hint| place::spelled(hint, again)).collect();
     if console.json {
         let document = json!({
             "schema": "wbhome/error/1",
             "kind": error.kind().as_str(),
             "message": error.to_string(),
-            "hints": error.hints(),
+            "hints": hints,
             "exit": exit.code(),
         });
         console.say(&format!("{document}\n"));
         return exit;
     }
     console.say(&format!("{} {error}\n", styled(ERROR, "error:")));
-    for hint in error.hints() {
+    for hint in &hints {
         console.say(&format!(
             "{} {}\n",
             styled(FAINT, "hint:"),

@@ -98,8 +98,10 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
         console.hint(&format!("none of {all} is what was asked for"));
     }
     if listed.stale {
-        console
-            .hint("sessions have come or gone since they were counted: wbhome index looks again");
+        console.hint(&format!(
+            "sessions have come or gone since they were counted: {} index looks again",
+            place::again(global)
+        ));
     }
     Ok(Exit::Done)
 }

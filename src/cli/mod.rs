@@ -59,12 +59,13 @@ pub fn run() -> Exit {
         progress: &progress,
         stop: &stop,
     };
+    let again = place::again(&cli.global);
     let done = dispatch(cli, &console, &ctx);
     // A bar that a failure left on the screen would stand above the message.
     crate::base::Progress::finish(&progress);
     match done {
         Ok(exit) => exit,
-        Err(error) => errors::report(&console, &error),
+        Err(error) => errors::report(&console, &error, &again),
     }
 }
 

@@ -36,6 +36,40 @@ pub(super) fn named(global: &Global) -> Option<(PathBuf, &'static str)> {
     }
 }
 
+/// How the program is called once more for the same home: `wbhome`, or `wbhome --home DIR` where that named it.
+pub(super) fn again(global: &Global) -> String {
+    match &global.home {
+        Some(home) => format!("wbhome --home {}", quoted(home)),
+        None => "wbhome".to_owned(),
+    }
+}
+
+/// The verbs that need the same home again.
+const VERBS: [&str; 10] = [
+    "check", "index", "label", "ls", "mv", "new", "path", "relink", "restore", "rm",
+];
+
+/// A text of a room that knows nothing of the command line, with its commands as [`again`] spells them.
+pub(super) fn spelled(text: &str, again: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("wbhome ") {
+        let (before, found) = rest.split_at(at);
+        let after = found.strip_prefix("wbhome ").unwrap_or_default();
+        let begins = before.is_empty() && out.is_empty() || before.ends_with([' ', '`']);
+        let verb = after.split([' ', '`']).next().unwrap_or_default();
+        out.push_str(before);
+        out.push_str(match begins && VERBS.contains(&verb) {
+            true => again,
+            false => "wbhome",
+        });
+        out.push(' ');
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
 /// Opens the home that `--home`, `$WBHOME`, the current folder or the user's own folder names.
 pub(super) fn open(global: &Global) -> Result<Home> {
     let found = home::find(named(global), &current_folder()?, user_home().as_deref())?;
@@ -167,4 +201,38 @@ pub(super) fn lock(
         }
     }
     Ok(locked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_name_the_home_again_and_nothing_else_is_touched() {
+        let told = |text: &str| spelled(text, "wbhome --home '/a b'");
+        for (text, spelled) in [
+            (
+                "`wbhome ls` lists them",
+                "`wbhome --home '/a b' ls` lists them",
+            ),
+            (
+                "wbhome restore x --from trash",
+                "wbhome --home '/a b' restore x --from trash",
+            ),
+            (
+                "back: wbhome mv NEW OLD",
+                "back: wbhome --home '/a b' mv NEW OLD",
+            ),
+            ("`wbhome init /x` makes one", "`wbhome init /x` makes one"),
+            ("wbhome --home /y ls", "wbhome --home /y ls"),
+            (
+                "my-wbhome ls, the wbhome way",
+                "my-wbhome ls, the wbhome way",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(told(text), spelled);
+            assert_eq!(super::spelled(text, "wbhome"), text);
+        }
+    }
 }

@@ -14,7 +14,7 @@ use super::place;
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::check::twin;
 use crate::home::{Home, resolve_in, split};
-use crate::sessions::restore::{self, Listing, Outcome, Plan, Request};
+use crate::sessions::restore::{self, Listing, Plan, Request};
 
 /// Bring back a session, a file, or everything that one command has put away
 ///
@@ -57,7 +57,7 @@ pub(super) fn run(
         (From::Trash, None) => {
             let listing = restore::list(&home, ctx)?;
             console.result("trash/1", &listing, |out| {
-                write_list(out, &listing, ctx, console)
+                write_list(out, &listing, &place::again(global), ctx, console)
             })?;
             Ok(Exit::Done)
         }
@@ -97,7 +97,10 @@ fn from_trash(
     }
     console.report("restore/1", &done, |out| {
         write(out, &done.done);
-        kept(out, &done);
+        if let Some(act) = &done.kept {
+            let back = back(act, &locked, global, ctx);
+            let _ = writeln!(out, "What was there is in the trash.  Back again: {back}");
+        }
     })?;
     Ok(match done.left.is_empty() {
         true => Exit::Done,
@@ -131,13 +134,13 @@ fn write(out: &mut String, plan: &Plan) {
     }
 }
 
-fn kept(out: &mut String, done: &Outcome) {
-    if let Some(act) = &done.kept {
-        let _ = writeln!(
-            out,
-            "What was there is in the trash.  Back again: wbhome restore {act} --from trash"
-        );
-    }
+/// The command that takes an act back.
+fn back(act: &str, home: &Home, global: &Global, ctx: &Context) -> String {
+    let force = match restore::needs_force(home, act, ctx) {
+        true => " --force",
+        false => "",
+    };
+    format!("{} restore {act} --from trash{force}", place::again(global))
 }
 
 fn from_twin(
@@ -174,10 +177,8 @@ fn from_twin(
             write_twin(out, &done.done);
         }
         if let Some(act) = &done.kept {
-            let _ = writeln!(
-                out,
-                "The former one is in the trash.  Back again: wbhome restore {act} --from trash"
-            );
+            let back = back(act, &locked, global, ctx);
+            let _ = writeln!(out, "The former one is in the trash.  Back again: {back}");
         }
     })?;
     Ok(match done.left {
@@ -198,7 +199,7 @@ fn write_twin(out: &mut String, plan: &twin::Plan) {
 /// So many of an act are shown when not all are.
 const SHOWN: usize = 3;
 
-fn write_list(out: &mut String, listing: &Listing, ctx: &Context, console: &Console) {
+fn write_list(out: &mut String, listing: &Listing, again: &str, ctx: &Context, console: &Console) {
     if listing.acts.is_empty() {
         let _ = writeln!(out, "The trash is empty.");
         return;
@@ -248,5 +249,5 @@ fn write_list(out: &mut String, listing: &Listing, ctx: &Context, console: &Cons
             let _ = writeln!(out, "  {}", styled(FAINT, format!("… {more} more")));
         }
     }
-    let _ = writeln!(out, "\nBack again: wbhome restore ACT --from trash");
+    let _ = writeln!(out, "\nBack again: {again} restore ACT --from trash");
 }

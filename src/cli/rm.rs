@@ -50,7 +50,8 @@ pub(super) fn run(args: RmArgs, global: &Global, console: &Console, ctx: &Contex
         if !done.sessions.is_empty() {
             let _ = writeln!(
                 out,
-                "In the trash.  Back again: wbhome restore {} --from trash",
+                "In the trash.  Back again: {} restore {} --from trash",
+                place::again(global),
                 done.act
             );
         }

@@ -84,12 +84,14 @@ fn look_at(home: &Home, index: &Index, id: &SessionId, at_work: &AtWork) -> Resu
     let here = disk::exists(&folder);
     let status = index.find(id.as_str()).map(Entry::status);
     if status == Some(Status::Removed) && !here && archive.is_none() {
-        return Err(
-            Error::failed(format!("`{name}` has been removed already")).hint(format!(
+        let hint = match is_in_trash(home, id)? {
+            true => format!(
                 "`wbhome restore {} --from trash` brings it back",
                 human::quoted(Path::new(id.as_str()))
-            )),
-        );
+            ),
+            false => "it is not in the trash any more; a backup may hold it".to_owned(),
+        };
+        return Err(Error::failed(format!("`{name}` has been removed already")).hint(hint));
     }
     let total = Dir::open(home.sessions())
         .map(|sessions| measure(&sessions, id.as_str().as_ref()).total())
@@ -102,6 +104,17 @@ fn look_at(home: &Home, index: &Index, id: &SessionId, at_work: &AtWork) -> Resu
         files: total.files,
         bytes: total.bytes + archive.map_or(0, |meta| meta.size),
     })
+}
+
+fn is_in_trash(home: &Home, id: &SessionId) -> Result<bool> {
+    let root =
+        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
+    let folder = Path::new("sessions").join(id.as_str());
+    let archive = Path::new("archive").join(format!("{id}.tar.zst"));
+    let held = |act: &trash::Act| {
+        [&folder, &archive].map(|path| act.place_of(&root, path)) != [None, None]
+    };
+    Ok(trash::acts(home)?.iter().any(held))
 }
 
 /// The paths of a session that go into the trash.

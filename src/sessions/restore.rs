@@ -113,6 +113,15 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
     Ok(plan)
 }
 
+/// Whether an act can be taken back only with `force`, so that it can be said beforehand.
+pub fn needs_force(home: &Home, act: &str, context: &Context) -> bool {
+    let planned = |force| {
+        let what = act.to_owned();
+        plan(home, &Request { what, force }, &[], context)
+    };
+    planned(false).is_err() && planned(true).is_ok()
+}
+
 fn open(home: &Home) -> Result<Dir> {
     Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))
 }

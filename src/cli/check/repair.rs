@@ -93,7 +93,13 @@ pub(super) fn run(
         findings: after.outcome.findings.clone(),
     };
     console.report("check-repair/1", &repaired, |out| {
-        tell(out, &repaired, &after, console.verbose);
+        tell(
+            out,
+            &repaired,
+            &after,
+            &place::again(global),
+            console.verbose,
+        );
     })?;
     Ok(after.exit())
 }
@@ -145,11 +151,11 @@ fn moved(home: &Home) -> Result<Vec<Moved>> {
         .collect())
 }
 
-fn tell(out: &mut String, repaired: &Repaired, after: &Found, all: bool) {
+fn tell(out: &mut String, repaired: &Repaired, after: &Found, again: &str, all: bool) {
     let done = &repaired.done;
     write(out, &done.mended, &done.left, repaired.index.as_ref(), all);
     if let Some(act) = &done.act {
-        let _ = writeln!(out, "\nTo take it back: wbhome restore {act} --from trash");
+        let _ = writeln!(out, "\nTo take it back: {again} restore {act} --from trash");
     }
     let problems = after
         .outcome
@@ -161,7 +167,7 @@ fn tell(out: &mut String, repaired: &Repaired, after: &Found, all: bool) {
         0 => writeln!(out, "\nNothing is wrong any more."),
         n => writeln!(
             out,
-            "\n{} left.  See them: wbhome check",
+            "\n{} left.  See them: {again} check",
             human::plural(n, "problem", "problems")
         ),
     };
