@@ -895,7 +895,8 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 17] = [
+    const ELSEWHERE: [(&str, &str); 18] = [
+        ("swap.back", "tests/state.rs"),
         ("swap.begun", "tests/state.rs"),
         ("swap.staged", "tests/state.rs"),
         ("swap.committed", "tests/state.rs"),

@@ -210,7 +210,7 @@ documents! {
     }
     "followed" Followed {
         folder: Exact, files: u64, rewritten: u64, links: u64, references: References, renamed: u64,
-        database: Null<Rows>, doubtful: Vec<Mention>, binary: Vec<Mention>, unclear: Vec<Unclear>, record: String,
+        database: Null<Rows>, doubtful: Vec<Mention>, binary: Vec<Mention>, unclear: Vec<Unclear>, record: Null<String>,
         undone: bool,
     }
     "rows" Rows {
@@ -224,6 +224,7 @@ documents! {
     "wbhome/migrate-undo/1" MigrateUndo { schema: String, undone: Vec<Undone>, }
     "undone" Undone {
         folders: Vec<Location>, restored: u64, moved: u64, replaced: Vec<Changed>, trash: Null<String>,
+        overtaken: Vec<Location>,
     }
     "changed" Changed { path: String, path_bytes: Absent<String>, what: String, }
     "wbhome/migrate-undo-plan/1" MigrateUndoPlan { schema: String, would: Vec<WouldUndo>, }

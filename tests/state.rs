@@ -420,7 +420,7 @@ fn killed_at(scene: &Scene, args: &[&str], point: &str) -> bool {
 #[cfg(feature = "failpoints")]
 #[test]
 fn killed_at_every_step_it_is_wholly_old_or_wholly_new_after_the_next_command() {
-    let scene = scene(9);
+    let scene = scene(12);
     let before = scene.keep("before");
     let exact = everything(&scene.state);
     let mut points: Vec<String> = ["swap.begun", "swap.staged", "swap.committed", "swap.done"]
@@ -453,6 +453,94 @@ fn killed_at_every_step_it_is_wholly_old_or_wholly_new_after_the_next_command() 
     }
     eprintln!("{new} kills of the move, {old} of undo that were completed");
     assert!(new >= 50 && old >= 50, "{new} {old}");
+}
+
+/// What the application does between a kill and the next command: it adds a row, and is killed itself, so that the
+/// row is in the log alone; and it goes on with a conversation.
+#[cfg(feature = "failpoints")]
+fn application_runs(scene: &Scene) {
+    let script = "import sqlite3, os, sys\nc = sqlite3.connect(sys.argv[1], isolation_level=None)\nc.execute('pragma wal_autocheckpoint=0')\nc.execute(\"insert into bookmarks values('here', 'precious')\")\nos._exit(0)\n";
+    let done = std::process::Command::new("python3")
+        .args(["-c", script])
+        .arg(scene.state.join("workbuddy.db"))
+        .status()
+        .unwrap();
+    assert!(done.success());
+    let settings = scene.state.join("settings.json");
+    fs::write(settings, "{\"theme\": \"precious\"}\n").unwrap();
+}
+
+/// Whether something that the application has written is in the folder, or in the home's records with what belongs to it.
+#[cfg(feature = "failpoints")]
+fn is_somewhere(scene: &Scene) -> (bool, bool) {
+    let databases = walkdir::WalkDir::new(scene.place.root())
+        .into_iter()
+        .map(Result::unwrap)
+        .filter(|entry| entry.file_name() == "workbuddy.db");
+    let row = databases
+        .map(|entry| entry.path().parent().unwrap().to_owned())
+        .filter(|folder| !folder.ends_with("before"))
+        .any(|folder| {
+            rows(&folder)["bookmarks"]
+                .iter()
+                .any(|row| row.contains("precious"))
+        });
+    let setting = walkdir::WalkDir::new(scene.place.root())
+        .into_iter()
+        .map(Result::unwrap)
+        .filter(|entry| entry.file_type().is_file())
+        .any(|entry| fs::read(entry.path()).is_ok_and(|c| c == b"{\"theme\": \"precious\"}\n"));
+    (row, setting)
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn what_the_application_has_written_after_a_kill_is_not_lost() {
+    if !has_tool("python3") {
+        return;
+    }
+    for n in 1..40 {
+        let scene = scene(2);
+        let before = scene.keep("before");
+        if !killed_at(&scene, &MIGRATE, &format!("swap.step:{n}")) {
+            assert!(n > 15, "{n}");
+            return;
+        }
+        application_runs(&scene);
+        assert_eq!(is_somewhere(&scene), (true, true), "{n}: the scene");
+        let ran = scene.place.run(["--home", "家/wb", "migrate", "status"]);
+        assert!(ran.stderr.contains("half done"), "{n}: {ran:?}");
+        // The home is not complete yet, so that nothing else settles it; it is killed while it does, too.
+        killed_at(&scene, &MIGRATE, "swap.back:3");
+        let ran = scene.place.run(MIGRATE);
+        ran.expect(0);
+        assert_eq!(is_somewhere(&scene), (true, true), "{n}: {ran:?}");
+        // Whatever became of it, the database is sound, and what it goes by is wholly new now.
+        let sessions = &rows(&scene.state)["sessions"];
+        let old: Vec<&String> = sessions
+            .iter()
+            .filter(|row| row.contains(&cwd(&scene.old, 0)))
+            .collect();
+        assert!(old.is_empty(), "{n}: {old:?}");
+        assert!(
+            scene
+                .state
+                .join("projects")
+                .join(slug(&cwd(&scene.new, 0)))
+                .is_dir(),
+            "{n}"
+        );
+        assert!(
+            !scene
+                .state
+                .join("projects")
+                .join(slug(&cwd(&scene.old, 0)))
+                .exists(),
+            "{n}"
+        );
+        drop(before);
+    }
+    panic!("there are more steps than this test has kills");
 }
 
 #[cfg(feature = "failpoints")]
@@ -599,7 +687,7 @@ fn ten_thousand_sessions_and_half_a_gigabyte() {
     // Kills at any moment.
     let takes = Duration::from_secs(6);
     let mut kills = 0;
-    while kills < 20 {
+    while kills < 6 {
         for args in [&MIGRATE[..], &UNDO[..]] {
             let mut child = scene
                 .place
@@ -632,4 +720,66 @@ fn the_home_of_the_session_is_what_its_row_says() {
     let sessions = &rows(&scene.state)["sessions"];
     assert!(sessions.iter().any(|row| row.contains(&cwd(&scene.new, 0))));
     assert!(scene.place.path("家/wb").join(SESSION).is_dir());
+}
+
+#[test]
+fn two_homes_share_an_application_and_only_one_changes_its_folder_at_a_time() {
+    let scene = scene(2);
+    let exact = everything(&scene.state);
+    // As another wbhome holds it.
+    let folder = fs::File::open(&scene.state).unwrap();
+    folder.lock().unwrap();
+    let ran = scene.place.run(MIGRATE);
+    ran.expect(11)
+        .says(&["another wbhome is at work", "run this again"]);
+    assert_eq!(everything(&scene.state), exact);
+    drop(folder);
+    scene.place.run(MIGRATE).expect(0);
+}
+
+#[test]
+fn a_folder_that_can_not_be_written_leaves_everything_as_it_was_and_stops_nobody() {
+    if !is_root() || !has_tool("chattr") {
+        return;
+    }
+    let scene = scene(4);
+    let sealed = scene.state.join("projects").join(slug(&cwd(&scene.old, 2)));
+    let seal = |flag: &str| {
+        let done = std::process::Command::new("chattr")
+            .arg(flag)
+            .arg(&sealed)
+            .status();
+        done.is_ok_and(|status| status.success())
+    };
+    let exact = everything(&scene.state);
+    if !seal("+i") {
+        eprintln!("SKIPPED: this filesystem has no immutable folders");
+        return;
+    }
+    let ran = scene.place.run(MIGRATE);
+    let after = everything(&scene.state);
+    let other = scene
+        .place
+        .run(["migrate", "Cloud Drive/主页", "家/wb", "--no-state"]);
+    seal("-i");
+    ran.expect(1).says(&["nothing was changed"]);
+    assert_eq!(after, exact);
+    other.expect(0);
+    scene.place.run(MIGRATE).expect(0);
+}
+
+#[test]
+fn undo_obeys_only_a_home_that_was_named() {
+    let scene = scene(2);
+    scene.place.run(MIGRATE).expect(0);
+    let now = everything(&scene.state);
+    let mut command = scene.place.command();
+    let ran = command
+        .current_dir(scene.place.path("家/wb/sessions"))
+        .args(["migrate", "undo"])
+        .output();
+    Ran::of(ran.unwrap())
+        .expect(1)
+        .says(&["was merely found", "--home"]);
+    assert_eq!(everything(&scene.state), now);
 }

@@ -76,12 +76,18 @@ pub(super) fn write_followed(out: &mut String, state: &[Followed], undo: &str, a
                 human::path(&unclear.path)
             );
         }
-        if !followed.undone {
-            let _ = writeln!(
-                out,
-                "  The former state is kept in {}; `wbhome {undo}` gives it back.",
-                human::escape(&followed.record)
-            );
+        match &followed.record {
+            _ if followed.undone => {}
+            Some(record) => {
+                let record = human::escape(record);
+                let _ = writeln!(
+                    out,
+                    "  The former state is kept in {record}; `{undo}` gives it back."
+                );
+            }
+            None => {
+                let _ = writeln!(out, "  `{undo}` gives it back.");
+            }
         }
     }
 }
@@ -157,11 +163,21 @@ pub(super) fn write_undone(out: &mut String, undone: &[Undone]) {
             human::plural(taken.restored, "file is", "files are"),
             human::plural(taken.moved, "folder goes", "folders go"),
         );
+        for path in &taken.overtaken {
+            let path = human::path(path);
+            let _ = writeln!(
+                out,
+                "  {path} was changed in the last moment; what stood there is in the record"
+            );
+        }
         if let Some(trash) = &taken.trash {
             write_changed(
                 out,
                 &taken.replaced,
-                &format!("changed since, and is in {}", human::escape(trash)),
+                &format!(
+                    "changed since; what had to give way is in {}",
+                    human::escape(trash)
+                ),
             );
         }
     }

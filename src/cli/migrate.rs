@@ -85,7 +85,7 @@ pub(super) fn run(
         Some(Action::Undo { force }) => return undo::run(*force, global, console, ctx),
         None => {}
     }
-    let request = request(&args, global)?;
+    let request = request(&args, global, console)?;
     let plan = migrate::plan(&request, ctx)?;
     for warning in &plan.warnings {
         console.warn(warning);
@@ -121,7 +121,7 @@ pub(super) fn run(
     Ok(outcome.exit())
 }
 
-fn request(args: &MigrateArgs, global: &Global) -> Result<Request> {
+fn request(args: &MigrateArgs, global: &Global, console: &Console) -> Result<Request> {
     // Clap has seen to it that both are there.
     let (Some(source), Some(dest)) = (args.source.clone(), args.dest.clone()) else {
         return Err(Error::usage("SRC and DEST are needed"));
@@ -132,7 +132,7 @@ fn request(args: &MigrateArgs, global: &Global) -> Result<Request> {
         ));
     }
     let user_home = place::user_home();
-    let state = args.state.usual_folders()?;
+    let state = args.state.usual_folders(console)?;
     let maps = args
         .map
         .iter()
@@ -244,6 +244,9 @@ fn tell(outcome: &Outcome, dest: &Path, console: &Console, ctx: &Context) -> Res
 
 fn status(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
     let home = place::open(global)?;
+    if home.has_unsettled()? {
+        console.warn("a command was stopped in its middle, and what it had begun is half done until the next one that writes completes it or takes it back, such as `wbhome index`");
+    }
     let record = migrate::newest(&home)?;
     let Some(mut outcome) = record.outcome()? else {
         return Err(Error::failed("the migration was stopped before its end:")
@@ -288,6 +291,9 @@ fn command_of(settings: &Settings) -> String {
     }
     for glob in &settings.exclude {
         words.push(format!("--exclude {}", human::quoted(Path::new(glob))));
+    }
+    for folder in &settings.state {
+        words.push(format!("--state {}", human::quoted(&folder.0)));
     }
     words.join(" ")
 }

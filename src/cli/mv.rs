@@ -1,6 +1,7 @@
 //! `wbhome mv`: another name for a session.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
@@ -53,7 +54,7 @@ pub(super) fn run(args: MvArgs, global: &Global, console: &Console, ctx: &Contex
         old: home.session(&from),
         new: home.session(&to),
         sessions: Vec::new(),
-        state: args.state.folders(&home)?,
+        state: args.state.folders(&home, console)?,
         fields_only: false,
         force: args.force,
         user_home: place::user_home(),
@@ -92,7 +93,13 @@ pub(super) fn run(args: MvArgs, global: &Global, console: &Console, ctx: &Contex
             human::escape(&old),
             human::escape(&new)
         );
-        let undo = format!("mv {} {}", human::escape(&new), human::escape(&old));
+        let undo = format!(
+            "{} mv {} {}{}",
+            place::again(global),
+            place::quoted(Path::new(&new)),
+            place::quoted(Path::new(&old)),
+            args.state.again()
+        );
         write(out, &outcome, &undo, console.verbose);
     })?;
     Ok(outcome.exit())

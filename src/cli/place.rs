@@ -36,6 +36,21 @@ pub(super) fn named(global: &Global) -> Option<(PathBuf, &'static str)> {
     }
 }
 
+/// What a home's own records say is done only in a home that a person has named: they lead to other folders, too.
+pub(super) fn refuse_untrusted(home: &Home) -> Result<()> {
+    match home.is_trusted() {
+        true => Ok(()),
+        false => Err(Error::failed(
+            "was merely found, or is another user's, and its records are not obeyed:",
+        )
+        .at(home.root())
+        .hint(format!(
+            "name it, if it is yours: --home {}",
+            quoted(home.root())
+        ))),
+    }
+}
+
 /// How the program is called once more for the same home: `wbhome`, or `wbhome --home DIR` where that named it.
 pub(super) fn again(global: &Global) -> String {
     match &global.home {
@@ -94,15 +109,32 @@ impl StateArgs {
     }
 
     /// The folder that was named, or those that the settings of the home or the user's own folder hold.
-    pub fn folders(&self, home: &Home) -> Result<Vec<PathBuf>> {
+    pub fn folders(&self, home: &Home, console: &Console) -> Result<Vec<PathBuf>> {
         match self.no_state || self.is_named() {
-            true => self.usual_folders(),
+            true => self.usual_folders(console),
+            false if user_home().is_none() && Config::load(home)?.state.dir.is_none() => {
+                self.usual_folders(console)
+            }
             false => state_folders(home),
         }
     }
 
+    /// The flags, to be typed once more.
+    pub fn again(&self) -> String {
+        match &self.state {
+            _ if self.no_state => " --no-state".to_owned(),
+            Some(folder) => format!(" --state {}", quoted(folder)),
+            None => String::new(),
+        }
+    }
+
     /// Like [`StateArgs::folders`], without a home whose settings could say more.
-    pub fn usual_folders(&self) -> Result<Vec<PathBuf>> {
+    pub fn usual_folders(&self, console: &Console) -> Result<Vec<PathBuf>> {
+        if user_home().is_none() && !self.no_state && !self.is_named() {
+            console.warn(
+                "HOME is not set, so the agent application's own folder is not looked for: --state DIR names it, --no-state leaves it alone",
+            );
+        }
         match &self.state {
             _ if self.no_state => Ok(Vec::new()),
             Some(folder) if !crate::disk::is_folder(&crate::disk::real_path(folder)?) => {

@@ -81,7 +81,7 @@ pub(super) fn run(
         .map(|query| resolve_in(&home, query))
         .collect::<Result<Vec<_>>>()?;
     let state = match sessions.is_empty() || args.state.is_named() {
-        true => args.state.folders(&home)?,
+        true => args.state.folders(&home, console)?,
         false => Vec::new(),
     };
     let request = Request {
@@ -102,13 +102,11 @@ pub(super) fn run(
     let plan = relink::plan(&home, &request, ctx)?;
     let outcome = relink::apply(&home, plan, ctx)?;
     console.report("relink/1", &outcome, |out| {
-        write(out, &outcome, "relink undo", console.verbose);
+        let undo = format!("{} relink undo", place::again(global));
+        write(out, &outcome, &undo, console.verbose);
         if let Some(record) = &outcome.record {
             let record = human::escape(record);
-            let _ = writeln!(
-                out,
-                "\nRecord: {record}.  To take it back: wbhome relink undo"
-            );
+            let _ = writeln!(out, "\nRecord: {record}.  To take it back: {undo}");
         }
     })?;
     Ok(outcome.exit())
@@ -134,6 +132,7 @@ fn undo(
         })?;
         return Ok(Exit::Done);
     }
+    place::refuse_untrusted(home)?;
     let home = place::lock(home, "relink undo", global, console, ctx)?;
     let undone = relink::undo(&home, force, ctx)?;
     console.result("relink-undo/1", &Printed { undone: &undone }, |out| {

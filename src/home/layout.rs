@@ -73,6 +73,14 @@ impl Home {
         self.trust == Trust::Named
     }
 
+    /// Whether a command was stopped in its middle, and nobody has settled that yet.
+    ///
+    /// # Errors
+    /// When the journal can not be listed.
+    pub fn has_unsettled(&self) -> Result<bool> {
+        Ok(!disk::read_dir_names(&self.journal())?.is_empty())
+    }
+
     /// The random id that it got when it was made.
     pub fn id(&self) -> &str {
         &self.id

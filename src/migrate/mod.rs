@@ -82,6 +82,7 @@ pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> 
     if let Some(outcome) = record.outcome()? {
         if outcome.is_complete() {
             let mut outcome = adopt::again(&home, &mut record, outcome)?;
+            outcome.warnings.extend(settled(&home));
             if !plan.state.is_empty() {
                 follow(&plan, &home, &record, &mut outcome, ctx)?;
                 record.amend(&outcome)?;
@@ -94,9 +95,24 @@ pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> 
     let rewriter = plan::rewriter(&plan.settings, &plan.tree)?;
     let done = copy(&plan, &home, &rewriter, &mut record, ctx)?;
     let mut outcome = adopt::adopt(&plan, &home, &record, done, resumed, ctx)?;
+    outcome.warnings.extend(settled(&home));
     follow(&plan, &home, &record, &mut outcome, ctx)?;
     record.finish(&outcome)?;
     Ok(outcome)
+}
+
+/// What an earlier run had left half done, and what was done about it when the lock was taken.
+fn settled(home: &LockedHome) -> impl Iterator<Item = String> {
+    home.settled().iter().flat_map(|settled| {
+        let did = settled
+            .did
+            .iter()
+            .map(|did| format!("a command was stopped in its middle; {did}"));
+        let pending = settled.pending.iter();
+        did.chain(
+            pending.map(|why| format!("a command was stopped in its middle, and waits: {why}")),
+        )
+    })
 }
 
 /// Lets the application's own folders follow. An agent that opens a session whose folder it can not find may

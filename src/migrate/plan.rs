@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::preflight;
 use super::record::Record;
 use super::state::{self, Compiled, Survey};
-use crate::base::wire::{self, WirePath};
+use crate::base::wire::{self, ExactPath, WirePath};
 use crate::base::{Context, Error, Result, Total, human};
 use crate::disk::{self, Dir, Entry, FileKind, Meta, Tree};
 use crate::paths::{self, Mapping, Rewriter};
@@ -53,6 +53,9 @@ pub struct Settings {
     pub exclude: Vec<String>,
     /// The user's home at the time.
     pub user_home: Option<String>,
+    /// The application's own folders, where they were named.
+    #[serde(default)]
+    pub state: Vec<ExactPath>,
 }
 
 impl Settings {
@@ -60,6 +63,8 @@ impl Settings {
     pub(super) fn ask_the_same(&self, other: &Settings) -> bool {
         let sorted = |settings: &Settings| {
             let mut settings = settings.clone();
+            // They may follow later, or not at all.
+            settings.state.clear();
             settings
                 .mappings
                 .sort_by(|a, b| (&a.old, &a.new).cmp(&(&b.old, &b.new)));
@@ -231,6 +236,10 @@ fn resolve(request: &Request) -> Result<(Dir, Settings)> {
         fields_only: request.fields_only,
         exclude: request.exclude.clone(),
         user_home: request.user_home.as_deref().and_then(utf8),
+        state: match request.state_named {
+            true => request.state.iter().map(|f| f.clone().into()).collect(),
+            false => Vec::new(),
+        },
     };
     Ok((source, settings))
 }

@@ -371,7 +371,7 @@ fn stage(
     for (survey, root) in plan.state.iter().zip(1..) {
         let looked = Looked::at(&survey.folder, ctx)?;
         let mut staged = state::stage(draft, root, &looked, &moved, ctx)?;
-        staged.record = state::former_of(rel, root);
+        staged.record = plan.rename.is_none().then(|| state::former_of(rel, root));
         // A database mentions what was deleted from it long ago.
         if !staged.is_unchanged() {
             followed.push(staged);

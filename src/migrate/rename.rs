@@ -164,7 +164,8 @@ pub fn apply(home: &LockedHome, plan: Plan, ctx: &Context) -> Result<Outcome> {
         && let Some(record) = outcome.record.take()
     {
         let record = home.root().join(record);
-        let removed = Dir::open(&record).and_then(|dir| disk::remove_tree(&dir, "swap/former".as_ref()));
+        let removed =
+            Dir::open(&record).and_then(|dir| disk::remove_tree(&dir, "swap/former".as_ref()));
         removed.map_err(|e| Error::io("can not remove", record, e))?;
     }
     Ok(outcome)

@@ -136,8 +136,9 @@ pub struct Followed {
     pub binary: Vec<Mention>,
     /// Project folders whose owner nobody can tell, and why: left as they are.
     pub unclear: Vec<Unclear>,
-    /// Where the former state is kept: a path below the home.
-    pub record: String,
+    /// Where the former state is kept: a path below the home; none after a renaming, which the former name takes
+    /// back.
+    pub record: Option<String>,
     /// Whether it was taken back since.
     #[serde(default)]
     pub undone: bool,
@@ -442,7 +443,7 @@ pub(super) fn follow(
     for (root, folder) in folders.iter().enumerate() {
         let looked = Looked::at(folder, ctx)?;
         let mut followed = stage(&draft, root, &looked, moved, ctx)?;
-        followed.record = former_of(&rel, root);
+        followed.record = Some(former_of(&rel, root));
         if !followed.is_unchanged() {
             all.push(followed);
         }
@@ -525,7 +526,7 @@ pub(super) fn stage(
         doubtful: mentioned(tally.doubtful.iter().map(|(path, _, n)| (path, *n))),
         binary,
         unclear: unclear(looked, slugs, moved.text),
-        record: String::new(),
+        record: None,
         undone: false,
     })
 }

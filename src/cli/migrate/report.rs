@@ -64,7 +64,11 @@ pub(super) fn write_outcome(
         &outcome.restless,
     );
     write_databases(out, &outcome.databases);
-    followed::write_followed(out, &outcome.state, "migrate undo", console.verbose);
+    let undo = format!(
+        "wbhome --home {} migrate undo",
+        human::quoted(&outcome.home)
+    );
+    followed::write_followed(out, &outcome.state, &undo, console.verbose);
     if console.verbose {
         write_references(out, outcome);
     }

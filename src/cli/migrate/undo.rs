@@ -26,6 +26,7 @@ pub(super) fn run(force: bool, global: &Global, console: &Console, ctx: &Context
         })?;
         return Ok(Exit::Done);
     }
+    place::refuse_untrusted(&home)?;
     let home = place::lock(&home, "migrate undo", global, console, ctx)?;
     let undone = migrate::undo(&home, force, ctx)?;
     console.result("migrate-undo/1", &Printed { undone: &undone }, |out| {
