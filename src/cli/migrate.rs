@@ -105,7 +105,7 @@ pub(super) fn run(
         return Err(Error::failed("nothing was done").hint("--yes goes on without asking"));
     }
     if plan.is_finished() && !plan.state.is_empty() {
-        console.note("This migration was finished before; the agent application's own folder follows now. What follows is what came of the migration then.\n");
+        console.note("This migration was finished before; the agent application's own folder is looked at again. What follows is what came of the migration then.\n");
     } else if plan.is_finished() {
         console.note("This migration was finished before, and nothing was done now. What follows is what came of it then;\n`wbhome migrate verify` compares both sides again.\n");
     }

@@ -16,10 +16,7 @@ use super::tally::Tally;
 use super::transfer::{Transfer, write_error};
 use crate::base::{Error, Kind, Result, human};
 use crate::disk::{self, Buffers, Copied, CopyError, Dir, Identity, NewFile, Xattrs};
-use crate::paths::database::{self, Counts};
-
-/// What SQLite keeps beside a database. The shared-memory file is only a cache of the log.
-const COMPANIONS: [&str; 3] = ["-wal", "-journal", "-shm"];
+use crate::paths::database::{self, COMPANIONS, Counts};
 
 /// Rewrites every database that the pass has met.
 pub(super) fn rewrite_all(

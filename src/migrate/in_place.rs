@@ -15,10 +15,8 @@ use super::tally::Tally;
 use crate::base::{Context, Error, Kind, Result, human};
 use crate::disk::{self, Buffers, CopyError, Dir, Entry, FileKind, Lines, Meta, Tree, Xattrs};
 use crate::home::swap::Draft;
-use crate::paths::{Rewriter, Spelling, database};
-
-/// What SQLite keeps beside a database. The shared-memory file is only a cache of the log.
-pub(super) const COMPANIONS: [&str; 3] = ["-wal", "-journal", "-shm"];
+use crate::paths::database::{self, COMPANIONS};
+use crate::paths::{Rewriter, Spelling};
 
 /// How often a file that changes while it is read is read again.
 const ATTEMPTS: usize = 3;

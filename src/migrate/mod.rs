@@ -28,6 +28,7 @@ mod scan;
 mod settle;
 mod stale;
 mod state;
+mod taking_back;
 mod tally;
 mod transfer;
 mod verify;
@@ -39,7 +40,8 @@ pub use plan::{Plan, Request, Settings, Skipped, Totals, plan};
 pub use preview::preview;
 pub use record::{Class, Done, Record};
 pub use stale::{add_stale_paths, moved_from};
-pub use state::{Followed, Mention, Survey, Unclear, UndoPlan, Undone, WouldUndo};
+pub use state::{Followed, Mention, Survey, Unclear};
+pub use taking_back::{UndoPlan, Undone, WouldUndo};
 pub use verify::{Difference, DifferenceKind, Verified, newest, verify};
 
 use crate::base::{Context, Error, Exit, Result};
@@ -151,7 +153,7 @@ pub fn state_of(home: &Home, record: &Record) -> Result<Vec<Followed>> {
 /// A record that can not be read.
 pub fn undo_plan(home: &Home, ctx: &Context) -> Result<UndoPlan> {
     let record = newest(home)?;
-    let plan = state::undo_plan(home, state::swaps_of(home, &record.rel(home)?)?, ctx)?;
+    let plan = taking_back::undo_plan(home, state::swaps_of(home, &record.rel(home)?)?, ctx)?;
     match plan.would.is_empty() {
         true => Err(nothing_to_take_back()),
         false => Ok(plan),
@@ -169,12 +171,17 @@ fn nothing_to_take_back() -> Error {
 /// A home that was not migrated, or whose migration left the application's folder alone; whoever uses that
 /// folder; what was changed in it since, without `force`.
 pub fn undo(home: &LockedHome, force: bool, ctx: &Context) -> Result<Vec<Undone>> {
-    if state::settled_by(home, "migrate undo") {
+    if taking_back::settled_by(home, "migrate undo") {
         return Ok(Vec::new());
     }
     let record = newest(home)?;
     let swaps = state::swaps_of(home, &record.rel(home)?)?;
-    let undone = state::take_back(home, swaps, "migrate undo", force, ctx)?;
+    let undone = taking_back::take_back(home, swaps, "migrate undo", force, ctx).map_err(|error| {
+        match relink::was_made(home) {
+            Ok(true) => error.hint("references were relinked, or sessions renamed, since: `wbhome relink undo` or `wbhome mv NEW OLD` first"),
+            _ => error,
+        }
+    })?;
     match undone.is_empty() {
         true => Err(nothing_to_take_back()),
         false => Ok(undone),

@@ -3,26 +3,25 @@
 //!
 //! A session that gets another name ([`rename`](super::rename)) is the same work with one more step.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::in_place::{COMPANIONS, InPlace};
+use super::in_place::InPlace;
 use super::outcome::Database;
 use super::plan::Skipped;
 use super::preview::references;
-use super::scan::references_in;
-use super::state::{self, Compiled, Followed, Looked, Mention, Survey, UndoPlan, Undone};
-use super::tally::Tally;
+use super::scan::count;
+use super::state::{self, Compiled, Followed, Looked, Mention, Survey};
+use super::taking_back::{self, UndoPlan, Undone};
 use super::{References, preflight};
 use crate::base::{Context, Error, Exit, Result, Total, human};
-use crate::disk::{self, Buffers, Dir, Entry, FileKind, Tree};
+use crate::disk::{self, Dir, Entry, Tree};
 use crate::home::swap::{Draft, Root, Swap};
 use crate::home::{Home, LockedHome, RelPath, SessionId};
 use crate::paths::Mapping;
+use crate::paths::database::COMPANIONS;
 use crate::sessions::reconcile;
-use rayon::prelude::*;
 
 /// Where the records are, below the home.
 const RECORDS: &str = ".wbhome/relinks";
@@ -183,7 +182,16 @@ pub(super) fn survey(
     let ids = super::plan::session_names(&tree.1);
     let compiled = Compiled::new(&mappings, request.fields_only, user_home, &ids)?;
     let sessions: Vec<String> = request.sessions.iter().map(ToString::to_string).collect();
-    let (files, tally) = count(&tree, &compiled, &sessions, ctx)?;
+    ctx.progress.stage("Counting references", Total::default());
+    let counted = count(
+        &tree.0,
+        &tree.1,
+        &compiled.text,
+        &|path| covers(path, &sessions),
+        ctx,
+    )?;
+    ctx.progress.finish();
+    let (files, tally) = (counted.files, counted.tally);
     let mut state = Vec::new();
     for folder in &request.state {
         let survey = state::survey(folder, &compiled.moved(), ctx)?;
@@ -233,73 +241,13 @@ fn covers(path: &Path, sessions: &[String]) -> bool {
     }
 }
 
-/// A file of several names is looked at once.
-pub(super) fn is_first_name(entry: &Entry, linked: &mut HashSet<(u64, u64)>) -> bool {
-    let meta = &entry.meta;
-    meta.kind != FileKind::File || meta.nlink == 1 || linked.insert(meta.identity())
-}
-
-fn count(
-    (dir, tree): &(Dir, Tree),
-    compiled: &Compiled,
-    sessions: &[String],
-    ctx: &Context,
-) -> Result<(u64, Tally)> {
-    let mut linked = HashSet::new();
-    let entries: Vec<_> = tree
-        .entries()
-        .filter(|(path, _)| covers(path, sessions))
-        .filter(|(_, entry)| is_first_name(entry, &mut linked))
-        .collect();
-    let files = entries
-        .iter()
-        .filter(|(_, e)| e.meta.kind == FileKind::File);
-    let files = files.count() as u64;
-    ctx.progress.stage(
-        "Counting references",
-        Total {
-            items: files,
-            bytes: 0,
-        },
-    );
-    let tally = entries
-        .par_iter()
-        .map_init(Buffers::new, |buffers, (path, entry)| {
-            ctx.stop.check()?;
-            let mut tally = Tally::default();
-            if entry.meta.kind == FileKind::Symlink {
-                let folder = dir.open_beneath(path.parent().unwrap_or(Path::new("")));
-                if let Ok(target) = folder.and_then(|folder| folder.read_link(&entry.name)) {
-                    let moved = compiled.text.link_target(&target);
-                    tally.add_link(moved.map(|(mapping, _)| mapping));
-                }
-            } else if entry.meta.kind == FileKind::File
-                && let Some(mut done) =
-                    references_in(dir, path, entry, &compiled.text, buffers, ctx)
-            {
-                if !done.references.is_empty() {
-                    done.class = super::Class::Rewritten;
-                }
-                tally.add(path, &done);
-                ctx.progress.advance(1, 0);
-            }
-            Ok(tally)
-        })
-        .try_reduce(Tally::default, |mut one, other| {
-            one.merge(other);
-            Ok(one)
-        })?;
-    ctx.progress.finish();
-    Ok((files, tally))
-}
-
 /// Carries a plan out.
 ///
 /// # Errors
 /// What can not be written, with nothing changed; once it has begun to be carried out, the next command
 /// completes it.
 pub fn apply(home: &LockedHome, plan: Plan, ctx: &Context) -> Result<Outcome> {
-    state::nothing_pending(home)?;
+    taking_back::nothing_pending(home)?;
     let command = match plan.rename {
         Some(_) => "mv",
         None => "relink",
@@ -432,6 +380,11 @@ fn carried_out(home: &Home) -> Result<Vec<(RelPath, Swap)>> {
     Ok(all)
 }
 
+/// Whether anything was relinked or renamed, and not taken back.
+pub(super) fn was_made(home: &Home) -> Result<bool> {
+    Ok(!carried_out(home)?.is_empty())
+}
+
 /// The newest relink that was carried out and not taken back.
 fn newest(home: &Home) -> Result<RelPath> {
     let newest = carried_out(home)?.into_iter().rev();
@@ -447,7 +400,7 @@ fn newest(home: &Home) -> Result<RelPath> {
 /// # Errors
 /// A record that can not be read; no relink.
 pub fn undo_plan(home: &Home, ctx: &Context) -> Result<UndoPlan> {
-    state::undo_plan(home, vec![newest(home)?], ctx)
+    taking_back::undo_plan(home, vec![newest(home)?], ctx)
 }
 
 /// Takes the newest relink back.
@@ -456,11 +409,11 @@ pub fn undo_plan(home: &Home, ctx: &Context) -> Result<UndoPlan> {
 /// No relink; whoever works in the home or uses the application's folder; what was changed since, without
 /// `force`.
 pub fn undo(home: &LockedHome, force: bool, ctx: &Context) -> Result<Vec<Undone>> {
-    if state::settled_by(home, "relink undo") {
+    if taking_back::settled_by(home, "relink undo") {
         return Ok(Vec::new());
     }
     let rel = newest(home)?;
-    state::take_back(home, vec![rel], "relink undo", force, ctx)
+    taking_back::take_back(home, vec![rel], "relink undo", force, ctx)
 }
 
 /// The folders that relinks have moved references away from, oldest first.

@@ -4,24 +4,24 @@
 //! What is to be is built in a swap ([`Draft`]); the former state is kept with the record, and [`undo`] gives it
 //! back. Nothing is done while the application runs.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::References;
-use super::in_place::{COMPANIONS, InPlace};
+use super::in_place::InPlace;
 use super::preview::references;
-use super::relink::is_first_name;
-use super::scan::references_in;
+use super::scan::count;
+use super::taking_back;
 use super::tally::Tally;
 use crate::base::wire::{self, WirePath};
 use crate::base::{Context, Error, Result, Total, human};
 use crate::disk::{self, Buffers, Dir, Entry, FileKind, Folder, Space, Tree};
-use crate::home::swap::{self, Changed, Draft, Root, Swap, Taken};
+use crate::home::swap::{Draft, Root, Swap};
 use crate::home::{Home, LockedHome, RelPath};
+use crate::paths::database::COMPANIONS;
 use crate::paths::{self, Mapping, Rewriter};
 use crate::state::slugs::{self, Slugs};
 use crate::state::{self, DATABASE};
@@ -283,7 +283,25 @@ fn is_database(path: &Path) -> bool {
 /// A folder that can not be read; project folders that would have to become one and can not.
 pub(super) fn survey(folder: &Path, moved: &Moved, ctx: &Context) -> Result<Survey> {
     let looked = Looked::at(folder, ctx)?;
-    let tally = count(&looked, moved, ctx)?;
+    let counted = count(
+        &looked.dir,
+        &looked.tree,
+        moved.text,
+        &|path| !is_database(path),
+        ctx,
+    )?;
+    let (mut database_mentions, mut bytes) = (0, counted.bytes);
+    for entry in looked.root().iter().flat_map(|root| &root.entries) {
+        let name = Path::new(&entry.name);
+        if is_database(name) {
+            let mut buffers = Buffers::new();
+            let n = mentions(&looked, name, entry, moved.place, &mut buffers, ctx)?;
+            database_mentions += n;
+            // Copied, and written anew.
+            bytes += 2 * entry.meta.size * u64::from(n > 0);
+        }
+    }
+    let tally = counted.tally;
     let slugs = slugs::plan(
         &looked.dir,
         &looked.tree,
@@ -295,51 +313,9 @@ pub(super) fn survey(folder: &Path, moved: &Moved, ctx: &Context) -> Result<Surv
         files: tally.rewritten + tally.links_rewritten,
         references: tally.references(),
         renamed: slugs.moves.len() as u64,
-        database_mentions: tally.left,
-        bytes: tally.kept,
+        database_mentions,
+        bytes,
     })
-}
-
-/// Counts references. `left` of the tally are mentions in the database, `kept` the bytes of files with
-/// references.
-fn count(looked: &Looked, moved: &Moved, ctx: &Context) -> Result<Tally> {
-    let mut linked = HashSet::new();
-    let entries: Vec<_> = looked
-        .tree
-        .entries()
-        .filter(|(_, entry)| is_first_name(entry, &mut linked))
-        .collect();
-    entries
-        .par_iter()
-        .map_init(Buffers::new, |buffers, (path, entry)| {
-            ctx.stop.check()?;
-            let mut tally = Tally::default();
-            if is_database(path) {
-                tally.left = mentions(looked, path, entry, moved.place, buffers, ctx)?;
-                tally.kept = entry.meta.size * u64::from(tally.left > 0);
-            } else if entry.meta.kind == FileKind::Symlink {
-                let folder = looked
-                    .dir
-                    .open_beneath(path.parent().unwrap_or(Path::new("")));
-                if let Ok(target) = folder.and_then(|folder| folder.read_link(&entry.name)) {
-                    tally.add_link(moved.text.link_target(&target).map(|(mapping, _)| mapping));
-                }
-            } else if entry.meta.kind == FileKind::File
-                && let Some(done) =
-                    references_in(&looked.dir, path, entry, moved.text, buffers, ctx)
-                && !done.references.is_empty()
-            {
-                tally.add(path, &done);
-                tally.rewritten = 1;
-                tally.left = 0;
-                tally.kept = entry.meta.size;
-            }
-            Ok(tally)
-        })
-        .try_reduce(Tally::default, |mut one, other| {
-            one.merge(other);
-            Ok(one)
-        })
 }
 
 /// How often the bytes of a file mention what has moved, whatever the file is.
@@ -364,26 +340,6 @@ fn mentions(
         Ok(_) => Ok(scan.count()),
         Err(disk::CopyError::Read(error) | disk::CopyError::Write(error)) => Err(fail(error)),
         Err(disk::CopyError::Stopped) => ctx.stop.check().map(|()| 0),
-    }
-}
-
-/// Whether this command was stopped in its middle before, and was completed when the lock was taken.
-pub(super) fn settled_by(home: &LockedHome, command: &str) -> bool {
-    let done = |s: &crate::home::journal::Settled| {
-        s.command.as_deref() == Some(command) && !s.did.is_empty()
-    };
-    home.settled().iter().any(done)
-}
-
-/// Nothing is begun while something else is still to be completed.
-pub(super) fn nothing_pending(home: &LockedHome) -> Result<()> {
-    match home.settled().iter().find_map(|s| s.pending.as_ref()) {
-        Some(why) => Err(Error::failed(format!(
-            "a command that was stopped is still to be completed: {}",
-            human::escape(why)
-        ))
-        .hint("when the cause is gone, run this again")),
-        None => Ok(()),
     }
 }
 
@@ -420,7 +376,7 @@ pub(super) fn follow(
     moved: &Moved,
     ctx: &Context,
 ) -> Result<Vec<Followed>> {
-    nothing_pending(home)?;
+    taking_back::nothing_pending(home)?;
     let name = format!(
         "{FOLDER}{}-{:08x}",
         ctx.clock.stamp(),
@@ -664,92 +620,4 @@ pub(super) fn swaps_of(home: &Home, record: &RelPath) -> Result<Vec<RelPath>> {
         .filter(|(name, _)| name.as_encoded_bytes().starts_with(FOLDER.as_bytes()))
         .map(|(name, _)| RelPath::new(record.as_path().join(name)))
         .collect()
-}
-
-/// What would be taken back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct UndoPlan {
-    /// Folder by folder.
-    pub would: Vec<WouldUndo>,
-}
-
-/// Folders that would be given back as they were.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct WouldUndo {
-    /// The folders.
-    pub folders: Vec<WirePath>,
-    /// What was changed in them since: it stands in the way, and would go to the trash with `--force`.
-    pub changed: Vec<Changed>,
-}
-
-/// What taking back would do.
-pub(super) fn undo_plan(home: &Home, swaps: Vec<RelPath>, ctx: &Context) -> Result<UndoPlan> {
-    let mut would = Vec::new();
-    for rel in swaps {
-        if let Some(swap) = Swap::read(home, &rel)?.filter(|s| s.is_done && !s.is_undone) {
-            would.push(WouldUndo {
-                folders: folders_of(&swap),
-                changed: swap::changed_since(&swap, ctx)?,
-            });
-        }
-    }
-    Ok(UndoPlan { would })
-}
-
-fn folders_of(swap: &Swap) -> Vec<WirePath> {
-    let roots = swap.roots().iter();
-    roots.map(|root| root.path.clone().into()).collect()
-}
-
-/// What was taken back in one folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Undone {
-    /// The folders that are as they were.
-    pub folders: Vec<WirePath>,
-    /// What was done in them.
-    #[serde(flatten)]
-    pub taken: Taken,
-}
-
-/// Takes back every swap of a record that was done and not taken back yet, the newest first.
-///
-/// # Errors
-/// Whoever uses a state folder; what was changed since, without `force`; when there is nothing to take back.
-pub(super) fn take_back(
-    home: &LockedHome,
-    swaps: Vec<RelPath>,
-    command: &str,
-    force: bool,
-    ctx: &Context,
-) -> Result<Vec<Undone>> {
-    nothing_pending(home)?;
-    let mut wanted = Vec::new();
-    for rel in swaps {
-        if let Some(swap) = Swap::read(home, &rel)?
-            && swap.is_done
-            && !swap.is_undone
-        {
-            wanted.push((rel, swap));
-        }
-    }
-    for (_, swap) in &wanted {
-        for root in swap.roots().iter().filter(|root| root.application) {
-            state::refuse_while_in_use(&root.path)?;
-        }
-    }
-    if !force {
-        // All are looked at before the first is taken back.
-        for (_, swap) in &wanted {
-            swap::refuse_if_changed(swap, ctx)?;
-        }
-    }
-    let mut undone = Vec::new();
-    for (rel, swap) in wanted.into_iter().rev() {
-        let taken = swap::undo(home, &rel, command, force, ctx)?;
-        undone.push(Undone {
-            folders: folders_of(&swap),
-            taken,
-        });
-    }
-    Ok(undone)
 }

@@ -19,6 +19,9 @@ pub use schema::{Column, Stored, Table, quoted, tables};
 use super::{Rewriter, Spelling, TextKind};
 use crate::base::{Error, Result, human};
 
+/// What SQLite keeps beside a database. The shared-memory file is only a cache of the log.
+pub const COMPANIONS: [&str; 3] = ["-wal", "-journal", "-shm"];
+
 /// How often each mapping was found in each spelling.
 pub type Counts = BTreeMap<(u16, Spelling), u64>;
 

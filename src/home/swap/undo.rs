@@ -116,7 +116,10 @@ impl Look {
 
 fn looked_at(swap: &Swap, ctx: &Context) -> Result<Look> {
     let open = |root: &super::Root| {
-        Dir::open(&root.path).map_err(|e| Error::io("can not open the folder", &root.path, e))
+        Dir::open(&root.path).map_err(|e| {
+            Error::io("can not open the folder", &root.path, e)
+                .hint("what was done there can be taken back only where it was done: put the folder back there first")
+        })
     };
     let mut look = Look {
         back: Moves::of(&swap.steps).reversed(),
