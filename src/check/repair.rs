@@ -18,7 +18,7 @@ use crate::disk::Dir;
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, INDEX, Mend, Seen};
 use crate::home::trash::{self, Added, Former, Mark, ModeChange, Note, Was};
-use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status};
+use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status, identity_of};
 use crate::state::{Agent, AtWork};
 
 mod copies;
@@ -231,9 +231,15 @@ impl Deciding<'_> {
 
     /// Who works with this or in its session, if anybody does.
     fn busy(&self, path: &Path) -> Option<String> {
-        let session = session_of(path).map(|id| self.home.sessions().join(id));
+        let session = session_of(path);
         session
-            .and_then(|folder| self.at_work.agent_in(&folder))
+            .and_then(|id| {
+                let session = SessionId::of_folder(id.as_ref());
+                let identity = session
+                    .and_then(|session| identity_of(self.home, self.index.as_ref(), &session));
+                let folder = self.home.sessions().join(id);
+                self.at_work.agent_in_session(&folder, identity.as_deref())
+            })
             .or_else(|| self.at_work.writer_of(&self.home.root().join(path)))
     }
 

@@ -14,7 +14,7 @@ use crate::disk::{Dir, FileKind};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Instead, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
-use crate::home::{Home, LockedHome};
+use crate::home::{Home, Index, LockedHome, SessionId, identity_of};
 use crate::state::{Agent, AtWork};
 
 /// What would be done.
@@ -68,8 +68,11 @@ pub fn plan(
         )));
     }
     let at_work = AtWork::look(home.root(), agents);
+    let session = path.iter().nth(1).and_then(SessionId::of_folder);
+    let index = Index::read(home).ok();
+    let identity = session.and_then(|id| identity_of(home, index.as_ref(), &id));
     let folder: PathBuf = path.iter().take(2).collect();
-    let who = at_work.agent_in(&home.root().join(folder));
+    let who = at_work.agent_in_session(&home.root().join(folder), identity.as_deref());
     if let Some(who) = who.or_else(|| at_work.writer_of(&home.root().join(&path))) {
         return Err(
             Error::failed(format!("{} can not be changed: {who}", human::path(&path)))

@@ -83,7 +83,7 @@ fn from_trash(
     console: &Console,
     ctx: &Context,
 ) -> Result<Exit> {
-    let agents = place::agents(home, console);
+    let agents = place::agents_or_refuse(home)?;
     if global.dry_run {
         let plan = restore::plan(home, request, &agents, ctx)?;
         console.result("restore-plan/1", &plan, |out| write(out, &plan))?;
@@ -160,7 +160,7 @@ fn from_twin(
     }
     let id = resolve_in(home, query)?;
     let path = Path::new("sessions").join(id.as_str()).join(rel.as_path());
-    let agents = place::agents(home, console);
+    let agents = place::agents_or_refuse(home)?;
     if global.dry_run {
         let plan = twin::plan(home, &path, force, &agents, ctx)?;
         console.result("restore-twin-plan/1", &plan, |out| write_twin(out, &plan))?;

@@ -33,7 +33,7 @@ pub(super) fn run(args: RmArgs, global: &Global, console: &Console, ctx: &Contex
         .iter()
         .map(|query| resolve_in(&home, query))
         .collect::<Result<Vec<_>>>()?;
-    let agents = place::agents(&home, console);
+    let agents = place::agents_or_refuse(&home)?;
     if global.dry_run {
         let plan = remove::plan(&home, &ids, &agents)?;
         console.result("rm-plan/1", &plan, |out| write(out, &plan.sessions))?;

@@ -16,7 +16,9 @@ use crate::disk::{self, Dir};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Former, Note, Was};
-use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status, measure};
+use crate::home::{
+    Entry, Home, Index, IndexFile, LockedHome, SessionId, Status, identity_of, measure,
+};
 use crate::state::{Agent, AtWork};
 
 /// What becomes of one session.
@@ -73,8 +75,9 @@ pub fn plan(home: &Home, ids: &[SessionId], agents: &[Agent]) -> Result<Plan> {
 fn look_at(home: &Home, index: &Index, id: &SessionId, at_work: &AtWork) -> Result<Removed> {
     let name = human::escape(id.as_str());
     let folder = home.session(id);
+    let identity = identity_of(home, Some(index), id);
     if let Some(who) = at_work
-        .agent_in(&folder)
+        .agent_in_session(&folder, identity.as_deref())
         .or_else(|| at_work.writer_of(&folder))
     {
         return Err(Error::failed(format!("`{name}` can not be removed: {who}"))

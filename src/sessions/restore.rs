@@ -16,7 +16,8 @@ use crate::home::journal::{self, Step};
 use crate::home::mend::{self, INDEX, Mend, Seen};
 use crate::home::trash::{self, Act, Former, Mark, Note, Was};
 use crate::home::{
-    Candidate, Home, Index, IndexFile, LockedHome, SessionId, Status, candidates, resolve, split,
+    Candidate, Home, Index, IndexFile, LockedHome, SessionId, Status, candidates, identity_of,
+    resolve, split,
 };
 use crate::state::{Agent, AtWork};
 
@@ -283,11 +284,15 @@ struct Look<'h> {
 
 impl Look<'_> {
     fn at_work(&self, plan: &Plan, at_work: &AtWork) -> Result<()> {
+        let index = Index::read(self.home).ok();
         let back = plan.back.iter().map(|back| &back.path);
         for path in back.chain(&plan.away) {
-            let folder = session_of(path, false).map(|id| self.home.session(&id));
-            let who = folder
-                .and_then(|folder| at_work.agent_in(&folder))
+            let session = session_of(path, false);
+            let who = session
+                .and_then(|id| {
+                    let identity = identity_of(self.home, index.as_ref(), &id);
+                    at_work.agent_in_session(&self.home.session(&id), identity.as_deref())
+                })
                 .or_else(|| at_work.writer_of(&self.home.root().join(&**path)));
             if let Some(who) = who {
                 let shown = human::path(path);

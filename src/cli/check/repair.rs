@@ -51,7 +51,7 @@ pub(super) fn run(
         );
     }
     let options = super::options(args, home)?;
-    let agents = place::agents(home, console);
+    let agents = place::agents_or_refuse(home)?;
     if global.dry_run {
         let found = super::look(&options, home, &agents, Some(console), ctx)?;
         let (plan, index) = plan(args, &options, home, &found, &agents, ctx)?;
