@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_macros,
     clippy::unwrap_used,
     reason = "it lays out folders"
 )]
@@ -94,7 +95,10 @@ fn several_are_one_act_and_can_come_back_one_by_one() {
 fn a_dry_run_changes_nothing() {
     let place = Place::with_sessions();
     let before = place.apart_from_own();
-    assert_snapshot!(place.ok(["rm", "-n", "crawler"]), @"20240603_crawler   2 files, 138 B");
+    assert_snapshot!(place.ok(["rm", "-n", "crawler"]), @r"
+    20240603_crawler   2 files, 138 B
+    1 session would be removed. Nothing was changed.
+    ");
     assert_eq!(differences(&before, &place.apart_from_own()), "");
     assert_eq!(place.acts(), [""; 0]);
 }
@@ -217,6 +221,36 @@ fn nothing_is_changed_while_nobody_can_say_who_is_running() {
     });
     place.ok(["rm", "crawler"]);
     writer.join().unwrap();
+}
+
+#[test]
+fn what_can_not_be_moved_is_named_with_its_reason() {
+    if !support::is_root() || !support::has_tool("chattr") {
+        return;
+    }
+    let place = Place::with_sessions();
+    let folder = place.home().join("sessions/20240603_crawler");
+    let chattr = |flag: &str| {
+        let done = std::process::Command::new("chattr")
+            .arg(flag)
+            .arg(&folder)
+            .output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    if !chattr("+i") {
+        eprintln!("SKIPPED: this filesystem does not keep root out");
+        return;
+    }
+    let alone = place.run(["rm", "crawler"]);
+    let both = place.run(["rm", "crawler", "api"]);
+    chattr("-i");
+    alone.expect(1).says(&[
+        "left sessions/20240603_crawler: can not be moved",
+        "not permitted",
+    ]);
+    both.expect(3).says(&["not permitted"]);
+    assert!(folder.exists() && !place.home().join("sessions/20240605_api_refactor").exists());
+    assert_eq!(place.acts().len(), 1);
 }
 
 #[test]

@@ -191,6 +191,18 @@ pub(super) fn agents(home: &Home, console: &Console) -> Vec<Agent> {
     folders.iter().flat_map(|folder| read(folder)).collect()
 }
 
+/// So many steps are named when not all are.
+const STEPS: usize = 3;
+
+/// What was done, and of much the beginning; what was left stands there.
+fn shortened(did: &[String], all: bool) -> String {
+    if all || did.len() <= STEPS + 1 {
+        return did.join("; ");
+    }
+    let more = human::count((did.len() - STEPS) as u64);
+    format!("{}; and {more} steps more", did[..STEPS].join("; "))
+}
+
 /// Takes the lock of a home, and tells what a command that was killed had left.
 pub(super) fn lock(
     home: &Home,
@@ -218,7 +230,7 @@ pub(super) fn lock(
             )),
             (None, false) => console.note(&format!(
                 "{who}; completed now: {}",
-                human::escape(&settled.did.join("; "))
+                human::escape(&shortened(&settled.did, console.verbose))
             )),
         }
     }

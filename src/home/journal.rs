@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::mend::Mend;
+use super::mend::{self, Mend, Said};
 use super::swap::{self, Settlement};
 use super::{Entry, Index, IndexFile, LockedHome, RelPath, SessionId, trash, views};
 use crate::base::{Context, Error, Result, failpoint, human};
@@ -91,6 +91,15 @@ pub struct Pending {
     record: Record,
 }
 
+/// What came of the steps of an entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completed {
+    /// What was done, a line each.
+    pub did: Vec<String>,
+    /// What was left as it was.
+    pub left: Vec<mend::Left>,
+}
+
 /// Writes down what is about to be done.
 ///
 /// # Errors
@@ -110,6 +119,10 @@ pub fn begin(
     disk::create_private_folder(&folder)?;
     let random = context.clock.random();
     let path = folder.join(format!("{}-{random:032x}.json", context.clock.stamp()));
+    // One that could never be completed would stand in everybody's way.
+    for step in &record.steps {
+        step.check(&path)?;
+    }
     let text =
         serde_json::to_vec_pretty(&record).map_err(|e| Error::io("can not write", &path, e))?;
     disk::write_new(&path, &text, 0o600)?;
@@ -118,13 +131,24 @@ pub fn begin(
 }
 
 impl Pending {
-    /// Does every step and removes the entry. Returns what was done, a line each. After an error the entry
-    /// stays, and the next command that takes the lock completes it.
+    /// Does every step and removes the entry. Returns what was left and what was done, a line each. After an
+    /// error the entry stays, and the next command that takes the lock completes it.
     ///
     /// # Errors
     /// What a step says.
     pub fn complete(self, home: &LockedHome, context: &Context) -> Result<Vec<String>> {
+        let completed = self.complete_telling(home, context)?;
+        let left = completed.left.iter().map(mend::Left::to_string);
+        Ok(left.chain(completed.did).collect())
+    }
+
+    /// Like [`Pending::complete`], and tells what was left from what was done.
+    ///
+    /// # Errors
+    /// What a step says.
+    pub fn complete_telling(self, home: &LockedHome, context: &Context) -> Result<Completed> {
         let mut did = Vec::new();
+        let mut left = Vec::new();
         for step in &self.record.steps {
             step.check(&self.path)?;
             match step {
@@ -134,12 +158,17 @@ impl Pending {
                         Settlement::Done(done) => did.push(told(&done, record)),
                     }
                 }
+                Step::Mend { step } => match step.done(home, context)? {
+                    Said::Nothing => {}
+                    Said::Did(line) => did.push(line),
+                    Said::Left(what) => left.push(what),
+                },
                 step => did.extend(step.done(home, context)?),
             }
         }
         failpoint::hit("journal.done");
         disk::remove_file(&self.path)?;
-        Ok(did)
+        Ok(Completed { did, left })
     }
 
     /// Removes the entry: its steps were done by the caller, or will not be done after all.
@@ -209,8 +238,8 @@ impl Step {
                 failpoint::hit("journal.indexed");
                 Ok(did.then(|| format!("indexed {}", shown_id(entry))))
             }
-            // Done where it can be given up.
-            Step::Swap { .. } => Ok(None),
+            // Done where it can be given up, and where what it says is told apart.
+            Step::Swap { .. } | Step::Mend { .. } => Ok(None),
             Step::Undone { record } => {
                 swap::mark_undone(home, &RelPath::new(record)?, context)?;
                 Ok(None)
@@ -220,7 +249,6 @@ impl Step {
                 failpoint::hit("journal.entry_renamed");
                 Ok(did.then(|| format!("indexed {}", human::escape(to))))
             }
-            Step::Mend { step } => step.done(home, context),
             Step::Views { ids } => {
                 let index = Index::read(home)?;
                 let outcome = views::follow(home, &index, ids.as_deref())?;
