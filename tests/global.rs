@@ -895,7 +895,7 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 18] = [
+    const ELSEWHERE: [(&str, &str); 19] = [
         ("swap.back", "tests/state.rs"),
         ("swap.begun", "tests/state.rs"),
         ("swap.staged", "tests/state.rs"),
@@ -910,6 +910,7 @@ mod killed {
         ("mend.replaced", "tests/restore.rs"),
         ("mend.index-back", "tests/restore.rs"),
         ("mend.copied", "tests/repair.rs"),
+        ("mend.folder-made", "tests/repair.rs"),
         ("mend.mode-set", "tests/repair.rs"),
         ("mend.link-kept", "tests/repair.rs"),
         ("mend.pointed", "tests/repair.rs"),

@@ -140,7 +140,9 @@ documents! {
         what: String, path: String, path_bytes: Absent<String>, of: Null<Location>, relation: Null<String>,
         detail: String,
     }
-    "left alone" LeftAlone { path: String, path_bytes: Absent<String>, of: Null<Location>, why: String, }
+    "left alone" LeftAlone {
+        path: String, path_bytes: Absent<String>, of: Null<Location>, why: String, failed: bool,
+    }
     "index changes" IndexChanges {
         added: Vec<String>, renamed: Vec<Renamed>, returned: Vec<String>, archived: Vec<String>,
         missing: Vec<String>, completed: Vec<String>, unchanged: u64, entries: u64, problems: Vec<Problem>,
@@ -150,7 +152,7 @@ documents! {
         schema: String, acts: Vec<Emptied>, files: u64, bytes: u64, kept: u64,
     }
     "emptied" Emptied { act: String, at: Timestamp, files: u64, bytes: u64, }
-    "wbhome/rm/1" Rm { schema: String, sessions: Vec<Removed>, act: String, left: Vec<String>, }
+    "wbhome/rm/1" Rm { schema: String, sessions: Vec<Removed>, act: Null<String>, left: Vec<String>, }
     "wbhome/rm-plan/1" RmPlan { schema: String, sessions: Vec<Removed>, }
     "removed" Removed {
         id: String, status: String, folder: bool, archive: bool, files: u64, bytes: u64,
@@ -167,7 +169,7 @@ documents! {
     }
     "wbhome/restore-plan/1" RestorePlan {
         schema: String, act: String, back: Vec<Back>, away: Vec<Location>, modes: Vec<ModeBack>,
-        sessions: Vec<String>,
+        sessions: Vec<String>, left: Vec<String>,
     }
     "back" Back { path: String, path_bytes: Absent<String>, replaces: bool, }
     "mode back" ModeBack { path: String, path_bytes: Absent<String>, mode: u32, }
@@ -576,7 +578,7 @@ fn rm_and_the_end_of_it() {
         &json(&place, &["check", "--empty-trash", "-y"]),
     );
     assert_eq!((plan.files, emptied.files, emptied.kept), (2, 2, 0));
-    assert_eq!(emptied.acts[0].act, done.act);
+    assert_eq!(Some(&emptied.acts[0].act), done.act.0.as_ref());
 }
 
 #[test]

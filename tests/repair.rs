@@ -544,6 +544,25 @@ fn what_the_system_refuses_is_told_and_blocks_nobody() {
     );
     assert!(folder.join("a (1).md").exists());
     place.ok(["label", "crawler", "--tag", "x"]);
+    // It is done in part, and what could not be done stands first.
+    for n in 0..6 {
+        place.put_home(&format!("{DATA}/artifacts/b{n}.md"), "b");
+        place.put_home(&format!("{DATA}/artifacts/b{n} (1).md"), "c");
+    }
+    shut("+i", 0o500);
+    let ran = place.run(["check", "--repair"]);
+    shut("-i", 0o700);
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    ran.expect(3);
+    let told = ran.stdout.split("Could not be done").nth(1).unwrap();
+    assert!(
+        told.lines()
+            .nth(1)
+            .unwrap()
+            .contains("artifacts/a (1).md   can not be moved"),
+        "{ran:?}"
+    );
+    place.run(["check", "--repair", "-q"]).expect(4);
 }
 
 #[test]
@@ -571,6 +590,7 @@ fn the_trash_is_emptied_only_by_asking() {
       20240401T000000Z   8 B
     1 act, 2 files, 8 B would go for good.
     1 act is younger, and kept.
+    Nothing was changed.
     ");
     // Thirty seconds are not what anybody means.
     for bare in ["30", " 30 ", "0", "30.0"] {
@@ -593,6 +613,229 @@ fn the_trash_is_emptied_only_by_asking() {
         &["check", "--fill"],
     ] {
         place.run(args).expect(2);
+    }
+}
+
+/// One file that can not be read, or a folder that is none, holds up nothing else.
+#[test]
+fn what_can_not_be_looked_at_is_named_and_the_rest_is_done() {
+    let place = Place::with_sessions();
+    let twin = "sessions/20240603_crawler(1)";
+    place.put_home(&format!("{twin}/context/turn_002.json"), "{\"turn\": 2}\n");
+    place.put_home(&format!("{twin}/memory/deep/er/notes.md"), "a");
+    let memory = place.home().join(CRAWLER).join("memory");
+    std::fs::remove_dir(&memory).unwrap();
+    symlink("/etc", &memory).unwrap();
+    place.put_home(&format!("{DATA}/artifacts/a.md"), "a");
+    place.put_home(&format!("{DATA}/artifacts/a (1).md"), "a");
+    place.ok(["index", "-q"]);
+    let contents = place.contents();
+    let planned = place.run(["check", "--repair", "--fill", "-n"]);
+    assert!(
+        planned
+            .stdout
+            .ends_with("\nThis would be done. Nothing was changed.\n"),
+        "{planned:?}"
+    );
+    let done = place.json(["check", "--repair", "--fill"]);
+    assert_eq!(done["mended"].as_array().unwrap().len(), 2, "{done}");
+    assert_eq!(done["left"][0]["path"], format!("{twin}/memory"));
+    assert!(!place.home().join(DATA).join("artifacts/a (1).md").exists());
+    place.home_text(&format!("{CRAWLER}/context/turn_002.json"));
+    place.nothing_lost(&contents);
+    // Counted anew: ls has nothing to complain of.
+    let listed = place.run(["ls"]);
+    assert_eq!(listed.stderr, "", "{listed:?}");
+}
+
+#[test]
+fn a_file_that_can_not_be_read_is_named_and_the_rest_is_filled_in() {
+    let root = rustix::process::geteuid().is_root();
+    if root && !support::has_tool("setpriv") {
+        return;
+    }
+    let place = Place::with_sessions();
+    let twin = "sessions/20240603_crawler(1)";
+    place.put_home(&format!("{twin}/context/turn_002.json"), "{\"turn\": 2}\n");
+    place.put_home(&format!("{twin}/context/turn_003.json"), "{\"turn\": 3}\n");
+    place.ok(["index", "-q"]);
+    chmod(&place, &format!("{twin}/context/turn_002.json"), 0);
+    let run = |args: &[&str]| match root {
+        false => place.run(args),
+        true => {
+            let mut command = std::process::Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+            command.arg(env!("CARGO_BIN_EXE_wbhome")).args(args);
+            command.current_dir(place.root()).env_clear();
+            command
+                .env("HOME", place.user_home())
+                .env("WBHOME_NOW", support::NOW);
+            support::Ran::of(command.output().unwrap())
+        }
+    };
+    if root {
+        for entry in walkdir::WalkDir::new(place.root()) {
+            std::os::unix::fs::lchown(entry.unwrap().path(), Some(65534), Some(65534)).unwrap();
+        }
+        if run(&["--version"]).code != Some(0) {
+            eprintln!("SKIPPED: another user can not run the program");
+            return;
+        }
+    }
+    run(&["check", "--repair", "--fill", "-n"]).expect(3);
+    let ran = run(&["check", "--repair", "--fill"]);
+    ran.expect(3);
+    let told = ran.stdout.split("Could not be done").nth(1).unwrap();
+    assert!(told.contains("turn_002.json"), "{ran:?}");
+    assert!(
+        place
+            .home()
+            .join(CRAWLER)
+            .join("context/turn_003.json")
+            .exists()
+    );
+    assert!(
+        place
+            .home()
+            .join(twin)
+            .join("context/turn_002.json")
+            .exists()
+    );
+}
+
+#[test]
+fn only_the_true_session_is_filled_and_a_second_run_finds_nothing_more() {
+    let place = Place::with_sessions();
+    let (twin, twins) = (
+        "sessions/20240603_crawler(1)",
+        "sessions/20240603_crawler(1)(1)",
+    );
+    place.put_home(&format!("{twin}/context/turn_002.json"), "{\"turn\": 2}\n");
+    place.put_home(&format!("{twins}/context/turn_002.json"), "{\"turn\": 2}\n");
+    place.put_home(&format!("{twins}/context/turn_003.json"), "{\"turn\": 3}\n");
+    place.put_home(&format!("{DATA}/logs/a.log"), "1\n2\n3\n");
+    place.put_home(&format!("{DATA}/logs/a (1).log"), "1\n");
+    place.put_home(&format!("{DATA}/logs/a (1) (1).log"), "1\n2\n");
+    place.ok(["index", "-q"]);
+    let contents = place.contents();
+    let done = place.json(["check", "--repair", "--fill"]);
+    place.nothing_lost(&contents);
+    let mended: Vec<&str> = done["mended"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(mended, [format!("{CRAWLER}/context/turn_002.json")]);
+    assert!(
+        !place
+            .home()
+            .join(twin)
+            .join("context/turn_003.json")
+            .exists()
+    );
+    let left = |path: &str| {
+        let mut left = done["left"].as_array().unwrap().iter();
+        left.any(|left| left["path"] == path)
+    };
+    assert!(
+        left(twins) && left(twin) && left(&format!("{DATA}/logs/a (1).log")),
+        "{done}"
+    );
+    let files = place.files();
+    let again = place.json(["check", "--repair", "--fill"]);
+    assert_eq!(again["mended"].as_array().unwrap().len(), 0, "{again}");
+    assert_eq!(differences(&files, &place.files()), "");
+}
+
+#[test]
+fn an_index_that_is_a_link_hinders_only_what_needs_it() {
+    let place = damaged();
+    let index = place.home().join("index.json");
+    let there = place.path("me/elsewhere.json");
+    std::fs::rename(&index, &there).unwrap();
+    symlink(&there, &index).unwrap();
+    let content = std::fs::read(&there).unwrap();
+    let ran = place.run(["check", "--repair", "--fill"]);
+    ran.expect(3);
+    let told = ran.stdout.split("Could not be done").nth(1).unwrap();
+    assert!(
+        told.contains("index.json") && told.contains("symbolic link"),
+        "{ran:?}"
+    );
+    assert!(
+        !place
+            .home()
+            .join(DATA)
+            .join("memory")
+            .join(MARKS[0])
+            .exists()
+    );
+    assert!(
+        place
+            .home()
+            .join("sessions/20240605_api_refactor(1)")
+            .exists()
+    );
+    assert_eq!(std::fs::read(&there).unwrap(), content);
+    assert!(place.names(".wbhome/journal").is_empty());
+}
+
+#[test]
+fn a_repair_is_taken_back_also_after_the_index_was_changed() {
+    let place = damaged();
+    let (files, contents) = (place.files(), place.contents());
+    place.run(["check", "--repair", "--fill", "-q"]).expect(4);
+    place.ok(["label", "crawler", "--tag", "later", "-q"]);
+    let changed = place.home_text("index.json");
+    let act = place.acts().pop().unwrap();
+    for args in [
+        &["restore", &act, "--from", "trash"][..],
+        &["restore", &act, "--from", "trash", "--force"],
+    ] {
+        let ran = place.run(args);
+        match args.len() {
+            4 => ran.expect(3),
+            _ => ran.expect(1),
+        };
+        ran.says(&[
+            "index.json",
+            "was changed since and is left as it is; `wbhome index` makes it agree",
+        ]);
+    }
+    assert_eq!(differences(&files, &place.files()), "");
+    place.nothing_lost(&contents);
+    let now = place.home_text("index.json");
+    assert!(now.contains("later") && changed.contains("later"));
+    // The session that came back is no tombstone, whatever became of the index.
+    assert!(!now.contains("\"removed\""), "{now}");
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_folder_that_was_made_before_a_kill_gets_its_mode() {
+    let place = damaged();
+    for folder in ["artifacts/深", "artifacts/深/层"] {
+        chmod(
+            &place,
+            &format!("sessions/20240605_api_refactor(1)/{folder}"),
+            0o751,
+        );
+    }
+    let env = [("WBHOME_FAILPOINT", "mend.folder-made")];
+    assert_eq!(
+        place.run_with(&env, &["check", "--repair", "--fill"]).code,
+        None
+    );
+    let told = place.run(["index"]);
+    // Counts, and not every path.
+    assert!(
+        told.stderr.contains("steps more") && told.stderr.len() < 700,
+        "{told:?}"
+    );
+    for folder in ["artifacts/深", "artifacts/深/层"] {
+        let folder = format!("me/workbuddy_home/sessions/20240605_api_refactor/{folder}");
+        assert_eq!(place.mode(&folder), 0o751, "{folder}");
     }
 }
 
@@ -637,7 +880,9 @@ fn a_kill_loses_nothing_and_the_next_command_goes_on() {
         );
         // The newest first; the index was changed by hand in between.
         for act in place.acts().iter().rev() {
-            place.ok(["restore", act, "--from", "trash", "--force", "-q"]);
+            let ran = place.run(["restore", act, "--from", "trash", "--force"]);
+            // The index is left as it was changed; all the rest is taken back.
+            assert!(matches!(ran.code, Some(0 | 1 | 3)), "{failpoint}: {ran:?}");
         }
         assert_eq!(differences(&files, &place.files()), "", "{failpoint}");
     }

@@ -258,6 +258,179 @@ fn the_way_back_says_when_it_needs_force_and_when_there_is_none() {
 }
 
 #[test]
+fn what_the_note_names_and_is_not_there_is_told() {
+    let place = Place::with_sessions();
+    place.put_home(&format!("{CRAWLER}/artifacts/a.md"), "a");
+    place.put_home(&format!("{CRAWLER}/artifacts/a (1).md"), "a");
+    place.put_home(&format!("{CRAWLER}/artifacts/a (2).md"), "a");
+    place.run(["check", "--repair", "-q"]);
+    let act = place.acts().pop().unwrap();
+    let lost = format!(".wbhome/trash/{act}/{CRAWLER}/artifacts/a (1).md");
+    std::fs::remove_file(place.home().join(lost)).unwrap();
+    let args = ["restore", &act, "--from", "trash"];
+    place.run(args.iter().chain(&["-n"])).expect(3);
+    place
+        .run(args)
+        .expect(3)
+        .says(&["artifacts/a (1).md is not in the trash any more"]);
+    assert!(
+        place
+            .home()
+            .join(CRAWLER)
+            .join("artifacts/a (2).md")
+            .exists()
+    );
+}
+
+/// Whether something was done is not read from what is said: names may say anything.
+#[test]
+fn a_session_may_be_called_as_it_likes() {
+    let place = Place::with_sessions();
+    place.session("left_notes", 9);
+    place.ok(["index", "-q"]);
+    place.ok(["rm", "left_notes", "-q"]);
+    let ran = place.run(["restore", "left_notes", "--from", "trash"]);
+    ran.expect(0);
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn a_note_leads_nowhere_but_into_the_home() {
+    let place = Place::with_sessions();
+    let before = place.apart_from_own();
+    let act = ".wbhome/trash/20240601T000000Z";
+    let note =
+        |was: &str| format!(r#"{{"why": "x", "at": "2024-06-01T00:00:00Z", "was": [{was}]}}"#);
+    let evil = [
+        r#""../out.md""#.to_owned(),
+        r#""/etc/out.md""#.to_owned(),
+        r#"".wbhome/home.json""#.to_owned(),
+        r#"".git/hooks/pre-commit""#.to_owned(),
+        r#""sessions/20240603_crawler/.GIT/config""#.to_owned(),
+        r#"{"path": "a.md", "lies": "../../home.json"}"#.to_owned(),
+        r#"{"path": "a.md", "lies": "/etc/hostname"}"#.to_owned(),
+        r#"{"path": "a.md", "lies": "note.json"}"#.to_owned(),
+        r#"{"path": "sessions/20240603_crawler/b.md", "lies": "../20240602T000000Z/x"}"#.to_owned(),
+    ];
+    for was in evil {
+        // Something honest beside it: it is not done either.
+        place.put_home(
+            &format!("{act}/note.json"),
+            note(&format!(r#""ok.md", {was}"#)),
+        );
+        place.put_home(&format!("{act}/ok.md"), "ok");
+        for path in [
+            ".wbhome/home.json",
+            ".git/hooks/pre-commit",
+            "sessions/20240603_crawler/.GIT/config",
+        ] {
+            place.put_home(&format!("{act}/{path}"), "evil");
+        }
+        place.put_home(".wbhome/trash/20240602T000000Z/x", "x");
+        let home = place.home_text(".wbhome/home.json");
+        for what in ["20240601T000000Z", "20240603_crawler/b.md"] {
+            for force in [&[][..], &["--force"]] {
+                let args = ["restore", what, "--from", "trash"];
+                let ran = place.run(args.iter().chain(force));
+                assert_eq!(ran.code, Some(1), "{was}: {ran:?}");
+            }
+        }
+        assert_eq!(differences(&before, &place.apart_from_own()), "", "{was}");
+        assert_eq!(place.home_text(".wbhome/home.json"), home);
+        assert!(place.names(".wbhome/journal").is_empty());
+        place.ok(["index", "-q"]);
+    }
+}
+
+#[test]
+fn the_whole_twin_gets_the_mode_and_the_owner_of_the_file() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let place = torn();
+    let path = place.home().join(TURN);
+    let mode = |mode| std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(&path, mode(0o600)).unwrap();
+    let twin = place
+        .home()
+        .join(CRAWLER)
+        .join("context/turn_002 (Mei's conflicted copy 2024-06-11).json");
+    std::fs::set_permissions(&twin, mode(0o664)).unwrap();
+    if support::is_root() {
+        std::os::unix::fs::chown(&path, Some(1234), Some(1235)).unwrap();
+    }
+    let (before, twin) = (
+        std::fs::metadata(&path).unwrap(),
+        std::fs::metadata(&twin).unwrap(),
+    );
+    place.ok([
+        "restore",
+        "20240603_crawler/context/turn_002.json",
+        "--from",
+        "twin",
+    ]);
+    let now = std::fs::metadata(&path).unwrap();
+    assert_eq!(
+        (now.mode(), now.uid(), now.gid()),
+        (before.mode(), before.uid(), before.gid())
+    );
+    assert_eq!((now.size(), now.mtime()), (twin.size(), twin.mtime()));
+}
+
+#[test]
+fn a_missing_turn_is_made_of_its_only_copy() {
+    let place = Place::with_sessions();
+    place.put_home(&format!("{CRAWLER}/context/turn_003.json"), "{}");
+    let copy = format!("{CRAWLER}/context/turn_002 (1).json");
+    place.put_home(&copy, "{\"turn\": 2}\n");
+    place.date("20240603_crawler", 3);
+    let files = place.files();
+    let checked = place.run(["check"]);
+    let command = "wbhome restore 20240603_crawler/context/turn_002.json --from twin";
+    assert!(checked.stdout.contains(command), "{checked:?}");
+    let told = place.ok(command.split(' ').skip(1));
+    assert_eq!(place.home_text(TURN), "{\"turn\": 2}\n");
+    assert!(!place.run(["check"]).stdout.contains("missing-turn"));
+    let back = told.split("To take it back: ").nth(1).unwrap().trim();
+    place.ok(back.split(' ').skip(1));
+    assert_eq!(differences(&files, &place.files()), "");
+    // Of two nobody knows which.
+    place.put_home(
+        &format!("{CRAWLER}/context/turn_002 (2).json"),
+        "{\"turn\": 22}\n",
+    );
+    place
+        .run(command.split(' ').skip(1))
+        .expect(1)
+        .says(&["has 2 whole second versions"]);
+    assert!(!place.run(["check"]).stdout.contains(command));
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn an_index_that_was_written_after_a_kill_is_not_written_over() {
+    for failpoint in ["journal.begun", "mend.index-back"] {
+        let place = Place::with_sessions();
+        place.put_home("index.json", "[]");
+        place.ok(["index", "--rebuild", "-q"]);
+        let act = place.acts().pop().unwrap();
+        let env = [("WBHOME_FAILPOINT", failpoint)];
+        let ran = place.run_with(&env, &["restore", &act, "--from", "trash"]);
+        assert_eq!(ran.code, None, "{failpoint}: {ran:?}");
+        place.put_home(
+            "index.json",
+            r#"[{"id": "20240603_crawler", "title": "by hand"}]"#,
+        );
+        let ran = place.run(["label", "crawler", "--tag", "x"]);
+        ran.expect(0)
+            .says(&["was changed since and is left as it is"]);
+        assert!(
+            place.home_text("index.json").contains("by hand"),
+            "{failpoint}"
+        );
+        assert!(place.names(".wbhome/journal").is_empty(), "{failpoint}");
+    }
+}
+
+#[test]
 fn a_note_of_an_earlier_version_is_read() {
     let place = Place::with_sessions();
     place.put_home(

@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_macros,
     clippy::unwrap_used,
     reason = "it lays out folders"
 )]
@@ -94,7 +95,10 @@ fn several_are_one_act_and_can_come_back_one_by_one() {
 fn a_dry_run_changes_nothing() {
     let place = Place::with_sessions();
     let before = place.apart_from_own();
-    assert_snapshot!(place.ok(["rm", "-n", "crawler"]), @"20240603_crawler   2 files, 138 B");
+    assert_snapshot!(place.ok(["rm", "-n", "crawler"]), @r"
+    20240603_crawler   2 files, 138 B
+    1 session would be removed. Nothing was changed.
+    ");
     assert_eq!(differences(&before, &place.apart_from_own()), "");
     assert_eq!(place.acts(), [""; 0]);
 }
@@ -118,6 +122,135 @@ fn nothing_is_removed_when_one_is_live_or_unknown() {
         .expect(1)
         .says(&["open for writing"]);
     assert_eq!(place.acts(), [""; 0]);
+}
+
+/// What can be known of who is at work, and when it has to be taken for somebody.
+#[test]
+fn an_agent_of_which_little_is_known_may_be_at_work_anywhere() {
+    let place = Place::with_sessions();
+    let pid = std::process::id();
+    let torn = place.home().join("sessions/20240605_api_refactor/a.md");
+    std::fs::write(&torn, "a").unwrap();
+    std::fs::write(torn.with_file_name("a (1).md"), "a").unwrap();
+    place.ok(["rm", "清洗", "-q"]);
+    let before = place.apart_from_own();
+    let registry = format!("me/.workbuddy/sessions/{pid}.json");
+    let unknown = format!("an agent (process {pid}) runs, and where can not be read");
+    let home = place.home();
+    let noted = |cwd: &str, more: &str| format!("{{\"pid\": {pid}, \"cwd\": {cwd:?}{more}}}");
+    let cases = [
+        // Emptied, torn, of another form; and without a time, which is no proof of an end.
+        (String::new(), unknown.clone()),
+        ("{\"pid\": 1, \"cwd\": \"/tm".into(), unknown.clone()),
+        ("[]".into(), unknown.clone()),
+        (format!("{{\"pid\": {pid}, \"startedAt\": 0}}"), unknown),
+        // In the home itself.
+        (
+            noted(home.to_str().unwrap(), ""),
+            "is at work in the home itself".into(),
+        ),
+        (
+            noted(
+                home.join("sessions").to_str().unwrap(),
+                ", \"startedAt\": 0",
+            ),
+            "is at work in the home itself".into(),
+        ),
+    ];
+    for (content, why) in cases {
+        place.put(&registry, &content);
+        place.run(["rm", "crawler"]).expect(1).says(&[&why]);
+        place
+            .run(["restore", "清洗", "--from", "trash"])
+            .expect(1)
+            .says(&[&why]);
+        let done = place.json(["check", "--repair"]);
+        assert!(
+            done["left"][0]["why"].as_str().unwrap().contains(&why),
+            "{done}"
+        );
+        place
+            .run(["ls"])
+            .expect(0)
+            .says(&["warning: an agent", "it may work in any session"]);
+        assert_eq!(
+            differences(&before, &place.apart_from_own()),
+            "",
+            "{content}"
+        );
+    }
+    // On its conversation, wherever; that concerns no other session.
+    let elsewhere = noted("/tmp", ", \"sessionId\": \"identity-of-20240603_crawler\"");
+    place.put(&registry, &elsewhere);
+    place
+        .run(["rm", "crawler"])
+        .expect(1)
+        .says(&["is at work in it"]);
+    place.ok(["check", "--repair", "-q"]);
+    place.ok(["restore", "清洗", "--from", "trash"]);
+}
+
+#[test]
+fn nothing_is_changed_while_nobody_can_say_who_is_running() {
+    let place = Place::with_sessions();
+    let before = place.apart_from_own();
+    place.put("me/.workbuddy/sessions", "no folder");
+    let act = ["restore", "20240615T120000Z", "--from", "trash"];
+    for args in [&["rm", "crawler"][..], &["check", "--repair"], &act] {
+        place
+            .run(args)
+            .expect(1)
+            .says(&["who is running is not known", "[state] dir"]);
+    }
+    place
+        .run(["check"])
+        .expect(0)
+        .says(&["who is running is not known"]);
+    place
+        .run(["ls"])
+        .expect(0)
+        .says(&["who is running is not known"]);
+    assert_eq!(differences(&before, &place.apart_from_own()), "");
+    // What is being written anew is whole in a moment.
+    std::fs::remove_file(place.path("me/.workbuddy/sessions")).unwrap();
+    let pid = std::process::id();
+    let registry = place.put(format!("me/.workbuddy/sessions/{pid}.json"), "");
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(90));
+        std::fs::write(registry, format!("{{\"pid\": {pid}, \"cwd\": \"/tmp\"}}")).unwrap();
+    });
+    place.ok(["rm", "crawler"]);
+    writer.join().unwrap();
+}
+
+#[test]
+fn what_can_not_be_moved_is_named_with_its_reason() {
+    if !support::is_root() || !support::has_tool("chattr") {
+        return;
+    }
+    let place = Place::with_sessions();
+    let folder = place.home().join("sessions/20240603_crawler");
+    let chattr = |flag: &str| {
+        let done = std::process::Command::new("chattr")
+            .arg(flag)
+            .arg(&folder)
+            .output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    if !chattr("+i") {
+        eprintln!("SKIPPED: this filesystem does not keep root out");
+        return;
+    }
+    let alone = place.run(["rm", "crawler"]);
+    let both = place.run(["rm", "crawler", "api"]);
+    chattr("-i");
+    alone.expect(1).says(&[
+        "left sessions/20240603_crawler: can not be moved",
+        "not permitted",
+    ]);
+    both.expect(3).says(&["not permitted"]);
+    assert!(folder.exists() && !place.home().join("sessions/20240605_api_refactor").exists());
+    assert_eq!(place.acts().len(), 1);
 }
 
 #[test]

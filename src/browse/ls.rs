@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::running::{AtWork, Running};
+use super::running::Running;
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result};
 use crate::disk;
 use crate::home::{Cache, Counts, Entry, Home, Index, Status, Tally, folded};
-use crate::state::Agent;
+use crate::state::{Agent, AtWork};
 
 /// What is asked for, instead of a status, to get the sessions that somebody works in.
 pub const RUNNING: &str = "running";
@@ -140,7 +140,7 @@ pub fn ls(
     reverse: bool,
     agents: &[Agent],
 ) -> Result<Outcome> {
-    let at_work = AtWork::new(home, agents);
+    let at_work = AtWork::by_registry(home.root(), agents);
     let pattern = filter.pattern.as_deref().map(Pattern::new).transpose()?;
     let (index, cache) = rayon::join(|| Index::read(home), || Cache::read(home));
     let index = index?;
@@ -152,7 +152,12 @@ pub fn ls(
     let cache = cache.unwrap_or_default();
     let mut sessions: Vec<Row> = index
         .entries()
-        .map(|entry| row(entry, cache.sessions.get(entry.id()), at_work.on(entry)))
+        .map(|entry| {
+            let folder = entry.session().ok().map(|id| home.session(&id));
+            let agent = folder.and_then(|f| at_work.agent_on(&f, entry.session_id()));
+            let counts = cache.sessions.get(entry.id());
+            row(entry, counts, agent.map(Running::from))
+        })
         .filter(|row| filter.passes(row) && pattern.as_ref().is_none_or(|p| p.matches(row)))
         .collect();
     sort_rows(&mut sessions, sort);

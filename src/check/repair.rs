@@ -4,7 +4,7 @@
 //! does all of it as one act, which `wbhome restore` takes back as one. Right before a copy goes into the
 //! trash it is compared once more, so nothing goes of which not every byte is still there.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -13,12 +13,12 @@ use super::conflict::Relation;
 use super::finding::session_of;
 use super::{Finding, FindingKind, Outcome as Looked};
 use crate::base::wire::WirePath;
-use crate::base::{Context, Error, Result, human};
+use crate::base::{Context, Error, Kind, Result};
 use crate::disk::Dir;
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, INDEX, Mend, Seen};
 use crate::home::trash::{self, Added, Former, Mark, ModeChange, Note, Was};
-use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status};
+use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status, identity_of};
 use crate::state::{Agent, AtWork};
 
 mod copies;
@@ -36,6 +36,8 @@ pub struct Request<'a> {
     pub agents: &'a [Agent],
     /// The caller will change the index: the present one is kept.
     pub keep_index: bool,
+    /// The caller could read the index: when it can not be written all the same, that is to be told.
+    pub index_parses: bool,
 }
 
 /// A folder that has moved into the home.
@@ -87,6 +89,8 @@ pub struct Left {
     pub of: Option<WirePath>,
     /// Why it was left, for a person.
     pub why: String,
+    /// Whether it could not be done, or not even be looked at; the rest is for a person to decide.
+    pub failed: bool,
 }
 
 /// What would be put right.
@@ -122,6 +126,13 @@ struct Item {
     told: Option<Mended>,
 }
 
+impl Item {
+    /// What goes into the trash.
+    fn goes(&self) -> Option<&Path> {
+        matches!(self.action, Action::PutAway { .. }).then_some(&self.path)
+    }
+}
+
 #[derive(Debug)]
 enum Action {
     PutAway {
@@ -155,8 +166,10 @@ struct Deciding<'a> {
     request: &'a Request<'a>,
     context: &'a Context<'a>,
     at_work: AtWork<'a>,
-    /// None when it is broken.
-    index: Option<Index>,
+    /// Or why it can not be written.
+    index: Result<Index, String>,
+    /// What is a second version of something that is there.
+    second_versions: BTreeSet<PathBuf>,
     items: Vec<Item>,
     left: Vec<Left>,
     /// Files that will be copied: from the new path to where they come from.
@@ -176,24 +189,33 @@ pub fn plan(home: &Home, looked: &Looked, request: &Request, context: &Context) 
         request,
         context,
         at_work: AtWork::look(home.root(), request.agents),
-        index: IndexFile::check(home).ok(),
+        index: IndexFile::ready(home).map_err(|error| error.to_string()),
+        second_versions: looked
+            .findings
+            .iter()
+            .filter(|finding| finding.of.is_some())
+            .map(|finding| finding.path.clone())
+            .collect(),
         items: Vec::new(),
         left: Vec::new(),
         coming: HashMap::new(),
     };
+    if let (Err(why), true) = (&deciding.index, request.index_parses) {
+        let why = why.clone();
+        deciding.fail(Path::new(INDEX), None, why);
+    }
     for finding in &looked.findings {
         context.stop.check()?;
-        match finding.kind {
-            FindingKind::ConflictCopy | FindingKind::ConflictDir => deciding.copy(finding)?,
-            FindingKind::DanglingLink | FindingKind::OutsideLink => deciding.link(finding)?,
-            FindingKind::OpenToOthers => deciding.mode(finding)?,
-            _ => {}
-        }
+        deciding.decide(finding)?;
     }
+    deciding.keep_those_that_have_copies(&looked.findings);
     let Deciding {
-        mut items, left, ..
+        mut items,
+        mut left,
+        ..
     } = deciding;
     in_order(&mut items);
+    left.sort_by_key(|left| !left.failed);
     Ok(Plan {
         mended: items.iter().filter_map(|item| item.told.clone()).collect(),
         left,
@@ -221,19 +243,73 @@ fn in_order(items: &mut [Item]) {
 }
 
 impl Deciding<'_> {
+    /// One that can not be looked at holds up none of the others.
+    fn decide(&mut self, finding: &Finding) -> Result<()> {
+        let before = self.items.len();
+        let decided = match finding.kind {
+            FindingKind::ConflictCopy | FindingKind::ConflictDir => self.copy(finding),
+            FindingKind::DanglingLink | FindingKind::OutsideLink => self.link(finding),
+            FindingKind::OpenToOthers => self.mode(finding),
+            _ => Ok(()),
+        };
+        match decided {
+            Err(error) if error.kind() != Kind::Interrupted => {
+                for item in self.items.drain(before..) {
+                    self.coming.remove(&item.path);
+                }
+                self.fail(&finding.path, finding.of.as_deref(), error.to_string());
+                Ok(())
+            }
+            decided => decided,
+        }
+    }
+
+    /// A second version that has a second version itself stays as long as that does: the next run would take that
+    /// for one of the original, and go on where this one has stopped.
+    fn keep_those_that_have_copies(&mut self, findings: &[Finding]) {
+        loop {
+            let goes: BTreeSet<&Path> = self.items.iter().filter_map(Item::goes).collect();
+            let stays = findings.iter().find_map(|finding| {
+                let of = finding.of.as_deref()?;
+                let copy = goes.contains(of) && !goes.contains(finding.path.as_path());
+                copy.then(|| (of.to_path_buf(), finding.path.clone()))
+            });
+            let Some((stays, copy)) = stays else { return };
+            self.items.retain(|item| item.goes() != Some(&stays));
+            let why = "has a second version itself, which has to be looked at first";
+            self.leave(&stays, Some(&copy), why);
+        }
+    }
+
     fn leave(&mut self, path: &Path, of: Option<&Path>, why: impl Into<String>) {
+        self.push(path, of, why.into(), false);
+    }
+
+    /// Leaves something because it could not be looked at.
+    fn fail(&mut self, path: &Path, of: Option<&Path>, why: impl Into<String>) {
+        self.push(path, of, why.into(), true);
+    }
+
+    fn push(&mut self, path: &Path, of: Option<&Path>, why: String, failed: bool) {
         self.left.push(Left {
             path: path.to_path_buf().into(),
             of: of.map(|of| of.to_path_buf().into()),
-            why: why.into(),
+            why,
+            failed,
         });
     }
 
     /// Who works with this or in its session, if anybody does.
     fn busy(&self, path: &Path) -> Option<String> {
-        let session = session_of(path).map(|id| self.home.sessions().join(id));
+        let session = session_of(path);
         session
-            .and_then(|folder| self.at_work.agent_in(&folder))
+            .and_then(|id| {
+                let session = SessionId::of_folder(id.as_ref());
+                let identity = session
+                    .and_then(|session| identity_of(self.home, self.index.as_ref().ok(), &session));
+                let folder = self.home.sessions().join(id);
+                self.at_work.agent_in_session(&folder, identity.as_deref())
+            })
             .or_else(|| self.at_work.writer_of(&self.home.root().join(path)))
     }
 
@@ -387,11 +463,12 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
     let root =
         Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
     let at = context.clock.now().to_string();
-    let note = plan.note(IndexFile::check(home).ok().as_ref(), at.clone());
+    let note = plan.note(IndexFile::ready(home).ok().as_ref(), at.clone());
     let keeps_index = note.was.iter().any(|was| was.path == Path::new(INDEX));
     let act = trash::open(home, note, context)?;
     let steps = plan.steps(&act, keeps_index, at);
-    let told = journal::begin(home, "check --repair", steps, context)?.complete(home, context)?;
+    let pending = journal::begin(home, "check --repair", steps, context)?;
+    let completed = pending.complete_telling(home, context)?;
     let Plan {
         items, mut left, ..
     } = plan;
@@ -412,13 +489,15 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
         match item.told {
             Some(told) if done => mended.push(told),
             Some(undone) => left.push(Left {
-                path: undone.path.clone(),
+                why: why_left(&completed.left, &undone.path),
+                path: undone.path,
                 of: undone.of,
-                why: why_left(&told, &undone.path),
+                failed: true,
             }),
             None => {}
         }
     }
+    left.sort_by_key(|left| !left.failed);
     Ok(Outcome {
         act: held.map(|act| act.name),
         mended,
@@ -427,17 +506,9 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
 }
 
 /// What a step has said of what it did not do.
-fn why_left(told: &[String], path: &Path) -> String {
-    let shown = human::path(path);
-    let of = |line: &&String| line.starts_with("left") && line.contains(&shown);
-    match told.iter().find(of) {
-        Some(line) => {
-            let plain = format!("left {shown}: ");
-            line.strip_prefix(&plain)
-                .or_else(|| line.strip_prefix("left: "))
-                .unwrap_or(line)
-                .to_owned()
-        }
+fn why_left(left: &[mend::Left], path: &Path) -> String {
+    match left.iter().find(|left| left.path == path) {
+        Some(left) => left.why.clone(),
         None => "it has changed meanwhile".to_owned(),
     }
 }

@@ -13,8 +13,8 @@ use crate::base::{Context, Error, Result, Stop, human};
 use crate::disk::{Dir, FileKind};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Instead, Mend, Seen};
-use crate::home::trash::{self, Note, Was};
-use crate::home::{Home, LockedHome};
+use crate::home::trash::{self, Added, Note, Was};
+use crate::home::{Home, Index, LockedHome, SessionId, identity_of};
 use crate::state::{Agent, AtWork};
 
 /// What would be done.
@@ -35,7 +35,7 @@ pub struct Outcome {
     /// It.
     #[serde(flatten)]
     pub done: Plan,
-    /// The act of the trash that holds the former file.
+    /// The act of the trash that takes it back, and holds the former file if there was one.
     pub kept: Option<String>,
     /// Why it was not done, if so.
     pub left: Option<String>,
@@ -68,8 +68,11 @@ pub fn plan(
         )));
     }
     let at_work = AtWork::look(home.root(), agents);
+    let session = path.iter().nth(1).and_then(SessionId::of_folder);
+    let index = Index::read(home).ok();
+    let identity = session.and_then(|id| identity_of(home, index.as_ref(), &id));
     let folder: PathBuf = path.iter().take(2).collect();
-    let who = at_work.agent_in(&home.root().join(folder));
+    let who = at_work.agent_in_session(&home.root().join(folder), identity.as_deref());
     if let Some(who) = who.or_else(|| at_work.writer_of(&home.root().join(&path))) {
         return Err(
             Error::failed(format!("{} can not be changed: {who}", human::path(&path)))
@@ -100,7 +103,8 @@ fn pair(root: &Dir, path: &Path, stop: &Stop) -> Result<(PathBuf, PathBuf)> {
         }
     }
     files.sort();
-    let exists = |name: &[u8]| files.iter().any(|file| file.as_bytes() == name);
+    // The file itself may be what is missing.
+    let exists = |n: &[u8]| n == name.as_bytes() || files.iter().any(|file| file.as_bytes() == n);
     let original = |file: &OsStr| conflict::original_of(file.as_bytes(), false, &exists);
     let mut whole = Vec::new();
     for file in &files {
@@ -112,7 +116,7 @@ fn pair(root: &Dir, path: &Path, stop: &Stop) -> Result<(PathBuf, PathBuf)> {
     match (whole.len(), original(name)) {
         (1, _) => Ok((path.to_path_buf(), whole.remove(0))),
         // It is a second version itself.
-        (0, Some((first, _))) if exists(name.as_bytes()) => {
+        (0, Some((first, _))) if files.iter().any(|file| file == name) => {
             if !is_whole(root, path, stop)? {
                 return Err(Error::failed("is damaged itself:").at(path));
             }
@@ -160,21 +164,22 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
     let was =
         Was::new(plan.path.0.clone()).replaced_by(mend::mark(&root, &plan.twin, context.stop)?);
     let lies = was.lies.clone();
-    let act = match former {
-        Some(_) => {
-            let note = Note {
-                why: format!("{} took its place", human::path(&plan.twin)),
-                at: context.clock.now().to_string(),
-                command: Some("restore".to_owned()),
-                was: vec![was],
-                ..Note::default()
-            };
-            Some(trash::open(home, note, context)?)
-        }
-        None => None,
+    let mut note = Note {
+        why: format!("{} took its place", human::path(&plan.twin)),
+        at: context.clock.now().to_string(),
+        command: Some("restore".to_owned()),
+        ..Note::default()
     };
-    let instead = act.clone().zip(former).map(|(act, former)| Instead {
-        act,
+    match former {
+        Some(_) => note.was.push(was),
+        None => {
+            let (path, mark) = (WirePath(was.path), was.replaced_by);
+            note.added.push(Added { path, mark });
+        }
+    }
+    let act = trash::open(home, note, context)?;
+    let instead = former.map(|former| Instead {
+        act: act.clone(),
         lies: lies.into(),
         seen: Seen::of(&former),
     });
@@ -184,13 +189,13 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
         path: plan.path.0.clone().into(),
         instead,
     };
-    let close = act.clone().map(|act| Mend::Close { act });
-    let steps = [copy].into_iter().chain(close);
-    let steps = steps.map(|step| Step::Mend { step }).collect();
-    let told = journal::begin(home, "restore", steps, context)?.complete(home, context)?;
+    let close = Mend::Close { act: act.clone() };
+    let steps = [copy, close].map(|step| Step::Mend { step });
+    let pending = journal::begin(home, "restore", steps.to_vec(), context)?;
+    let completed = pending.complete_telling(home, context)?;
     Ok(Outcome {
-        kept: act.filter(|act| trash::act(home, act).is_some()),
-        left: told.into_iter().find(|line| line.starts_with("left")),
+        kept: trash::act(home, &act).map(|act| act.name),
+        left: completed.left.first().map(mend::Left::to_string),
         done: plan,
     })
 }

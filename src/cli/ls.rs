@@ -13,6 +13,7 @@ use super::place;
 use crate::base::{Context, Exit, Result, human, parse_when};
 use crate::browse::Running;
 use crate::browse::ls::{self, Filter, Outcome, Row};
+use crate::state::AtWork;
 
 /// List sessions, the most recently active first
 #[derive(Debug, Args)]
@@ -91,6 +92,9 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
     };
     let home = place::open(global)?;
     let agents = place::agents(&home, console);
+    if let Some(who) = AtWork::by_registry(home.root(), &agents).anywhere() {
+        console.warn(&format!("{who}; it may work in any session"));
+    }
     let listed = ls::ls(&home, &filter, args.sort.into(), args.reverse, &agents)?;
     console.result("ls/1", &listed, |out| write(out, &listed, args.long, ctx))?;
     if listed.sessions.is_empty() && listed.total > 0 {

@@ -176,6 +176,28 @@ pub(super) fn state_folders(home: &Home) -> Result<Vec<PathBuf>> {
     }
 }
 
+/// Every process that the application has noted, for whoever is about to change something.
+///
+/// # Errors
+/// When it can not be learned: then somebody may be at work anywhere.
+pub(super) fn agents_or_refuse(home: &Home) -> Result<Vec<Agent>> {
+    let refused = |error: Error| {
+        let hints = error.hints().to_vec();
+        let set = "[state] dir in wbhome.toml names the folder of the application";
+        let refused = Error::failed(format!(
+            "who is running is not known, so nothing was changed: {error}"
+        ));
+        let hinted = hints.iter().any(|hint| hint.contains("[state] dir"));
+        let hints = hints.into_iter().chain((!hinted).then(|| set.to_owned()));
+        hints.fold(refused, |refused, hint| refused.hint(hint))
+    };
+    let mut found = Vec::new();
+    for folder in state_folders(home).map_err(refused)? {
+        found.extend(state::agents(&folder).map_err(refused)?);
+    }
+    Ok(found)
+}
+
 /// Every process that the application has noted. What can not be read is a warning: whoever only looks goes on without.
 pub(super) fn agents(home: &Home, console: &Console) -> Vec<Agent> {
     let warn = |error: Error| {
@@ -199,6 +221,18 @@ pub(super) fn agents(home: &Home, console: &Console) -> Vec<Agent> {
         })
     };
     folders.iter().flat_map(|folder| read(folder)).collect()
+}
+
+/// So many steps are named when not all are.
+const STEPS: usize = 3;
+
+/// What was done, and of much the beginning; what was left stands there.
+fn shortened(did: &[String], all: bool) -> String {
+    if all || did.len() <= STEPS + 1 {
+        return did.join("; ");
+    }
+    let more = human::count((did.len() - STEPS) as u64);
+    format!("{}; and {more} steps more", did[..STEPS].join("; "))
 }
 
 /// Takes the lock of a home, and tells what a command that was killed had left.
@@ -228,7 +262,7 @@ pub(super) fn lock(
             )),
             (None, false) => console.note(&format!(
                 "{who}; completed now: {}",
-                human::escape(&settled.did.join("; "))
+                human::escape(&shortened(&settled.did, console.verbose))
             )),
         }
     }

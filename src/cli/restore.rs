@@ -83,18 +83,20 @@ fn from_trash(
     console: &Console,
     ctx: &Context,
 ) -> Result<Exit> {
-    let agents = place::agents(home, console);
+    let agents = place::agents_or_refuse(home)?;
     if global.dry_run {
         let plan = restore::plan(home, request, &agents, ctx)?;
-        console.result("restore-plan/1", &plan, |out| write(out, &plan))?;
-        return Ok(Exit::Done);
+        warn(&plan, global, console);
+        console.result("restore-plan/1", &plan, |out| {
+            write(out, &plan);
+            let _ = writeln!(out, "{WOULD}");
+        })?;
+        return Ok(exit(&plan));
     }
     let locked = place::lock(home, "restore", global, console, ctx)?;
     let plan = restore::plan(&locked, request, &agents, ctx)?;
     let done = restore::apply(&locked, plan, ctx)?;
-    for line in &done.left {
-        console.warn(&human::escape(line));
-    }
+    warn(&done.done, global, console);
     console.report("restore/1", &done, |out| {
         write(out, &done.done);
         if let Some(act) = &done.kept {
@@ -102,10 +104,24 @@ fn from_trash(
             let _ = writeln!(out, "What was there is in the trash.  Back again: {back}");
         }
     })?;
-    Ok(match done.left.is_empty() {
+    Ok(exit(&done.done))
+}
+
+/// What a dry run ends with.
+const WOULD: &str = "This would be done. Nothing was changed.";
+
+fn warn(plan: &Plan, global: &Global, console: &Console) {
+    for line in &plan.left {
+        let line = place::spelled(line, &place::again(global));
+        console.warn(&human::escape(&line));
+    }
+}
+
+fn exit(plan: &Plan) -> Exit {
+    match plan.left.is_empty() {
         true => Exit::Done,
         false => Exit::Partial,
-    })
+    }
 }
 
 fn write(out: &mut String, plan: &Plan) {
@@ -160,10 +176,13 @@ fn from_twin(
     }
     let id = resolve_in(home, query)?;
     let path = Path::new("sessions").join(id.as_str()).join(rel.as_path());
-    let agents = place::agents(home, console);
+    let agents = place::agents_or_refuse(home)?;
     if global.dry_run {
         let plan = twin::plan(home, &path, force, &agents, ctx)?;
-        console.result("restore-twin-plan/1", &plan, |out| write_twin(out, &plan))?;
+        console.result("restore-twin-plan/1", &plan, |out| {
+            write_twin(out, &plan, "would hold what");
+            let _ = writeln!(out, "Nothing was changed.");
+        })?;
         return Ok(Exit::Done);
     }
     let locked = place::lock(home, "restore", global, console, ctx)?;
@@ -174,11 +193,15 @@ fn from_twin(
     }
     console.report("restore-twin/1", &done, |out| {
         if done.left.is_none() {
-            write_twin(out, &done.done);
+            write_twin(out, &done.done, "holds what");
         }
         if let Some(act) = &done.kept {
             let back = back(act, &locked, global, ctx);
-            let _ = writeln!(out, "The former one is in the trash.  Back again: {back}");
+            let told = match done.done.replaces {
+                true => "The former one is in the trash.  Back again",
+                false => "To take it back",
+            };
+            let _ = writeln!(out, "{told}: {back}");
         }
     })?;
     Ok(match done.left {
@@ -187,10 +210,10 @@ fn from_twin(
     })
 }
 
-fn write_twin(out: &mut String, plan: &twin::Plan) {
+fn write_twin(out: &mut String, plan: &twin::Plan, holds: &str) {
     let _ = writeln!(
         out,
-        "{}\n  holds what {} holds, which stays",
+        "{}\n  {holds} {} holds, which stays",
         styled(STRONG, human::path(&plan.path)),
         human::path(&plan.twin)
     );

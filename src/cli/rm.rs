@@ -33,32 +33,36 @@ pub(super) fn run(args: RmArgs, global: &Global, console: &Console, ctx: &Contex
         .iter()
         .map(|query| resolve_in(&home, query))
         .collect::<Result<Vec<_>>>()?;
-    let agents = place::agents(&home, console);
+    let agents = place::agents_or_refuse(&home)?;
     if global.dry_run {
         let plan = remove::plan(&home, &ids, &agents)?;
-        console.result("rm-plan/1", &plan, |out| write(out, &plan.sessions))?;
+        console.result("rm-plan/1", &plan, |out| {
+            write(out, &plan.sessions);
+            let many = human::plural(plan.sessions.len() as u64, "session", "sessions");
+            let _ = writeln!(out, "{many} would be removed. Nothing was changed.");
+        })?;
         return Ok(Exit::Done);
     }
     let locked = place::lock(&home, "rm", global, console, ctx)?;
     let plan = remove::plan(&locked, &ids, &agents)?;
     let done = remove::apply(&locked, plan, ctx)?;
-    for path in &done.left {
-        console.warn(&format!("{path} could not be moved, and stays"));
+    for left in &done.left {
+        console.warn(&format!("left {left}"));
     }
     console.report("rm/1", &done, |out| {
         write(out, &done.sessions);
-        if !done.sessions.is_empty() {
+        if let Some(act) = &done.act {
+            let again = place::again(global);
             let _ = writeln!(
                 out,
-                "In the trash.  Back again: {} restore {} --from trash",
-                place::again(global),
-                done.act
+                "In the trash.  Back again: {again} restore {act} --from trash"
             );
         }
     })?;
-    Ok(match done.left.is_empty() {
-        true => Exit::Done,
-        false => Exit::Partial,
+    Ok(match (done.left.is_empty(), &done.act) {
+        (true, _) => Exit::Done,
+        (false, Some(_)) => Exit::Partial,
+        (false, None) => Exit::Failed,
     })
 }
 

@@ -62,6 +62,16 @@ impl IndexFile {
         IndexFile { path }.parse(content.as_deref())
     }
 
+    /// Like [`IndexFile::check`], also whether it may be replaced: for those who have other things to do first.
+    ///
+    /// # Errors
+    /// An index that can not be understood, or is a link.
+    pub fn ready(home: &super::Home) -> Result<Index> {
+        let path = home.index_file();
+        IndexFile { path }.mode()?;
+        IndexFile::check(home)
+    }
+
     /// Whether a content is that of an index which may be rewritten.
     pub fn parses(content: &[u8]) -> bool {
         Index::parse(content).is_ok() && repeated_key(content).is_none()
@@ -115,18 +125,21 @@ impl IndexFile {
         }
     }
 
+    /// The mode that it has and keeps.
+    fn mode(&self) -> Result<u32> {
+        match disk::stat(&self.path)? {
+            Some(meta) if meta.kind == disk::FileKind::Symlink => Err(Error::failed(
+                "the index is a symbolic link; replacing it would leave its target behind:",
+            )
+            .at(&self.path)
+            .hint("put the file itself there")),
+            Some(meta) => Ok(meta.mode & 0o777),
+            None => Ok(0o600),
+        }
+    }
+
     fn write(&self, expected: Option<&[u8]>, index: &Index) -> Result<Written> {
-        let mode = match disk::stat(&self.path)? {
-            Some(meta) if meta.kind == disk::FileKind::Symlink => {
-                return Err(Error::failed(
-                    "the index is a symbolic link; replacing it would leave its target behind:",
-                )
-                .at(&self.path)
-                .hint("put the file itself there"));
-            }
-            Some(meta) => meta.mode & 0o777,
-            None => 0o600,
-        };
+        let mode = self.mode()?;
         failpoint::hit("index.before");
         let written = disk::replace(&self.path, expected, &index.to_bytes(), mode)?;
         failpoint::hit("index.written");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::mend::Mend;
+use super::mend::{self, Mend, Said};
 use super::swap::{self, Settlement};
 use super::{Entry, Index, IndexFile, LockedHome, RelPath, SessionId, trash, views};
 use crate::base::{Context, Error, Result, failpoint, human};
@@ -91,6 +91,17 @@ pub struct Pending {
     record: Record,
 }
 
+/// What came of the steps of an entry.
+#[derive(Debug, Default)]
+pub struct Completed {
+    /// What was done, a line each.
+    pub did: Vec<String>,
+    /// What was left as it was.
+    pub left: Vec<mend::Left>,
+    /// Why a swap was given up, if so, and with it all that came after: everything is as it was.
+    pub gave_up: Option<Error>,
+}
+
 /// Writes down what is about to be done.
 ///
 /// # Errors
@@ -110,6 +121,10 @@ pub fn begin(
     disk::create_private_folder(&folder)?;
     let random = context.clock.random();
     let path = folder.join(format!("{}-{random:032x}.json", context.clock.stamp()));
+    // One that could never be completed would stand in everybody's way.
+    for step in &record.steps {
+        step.check(&path)?;
+    }
     let text =
         serde_json::to_vec_pretty(&record).map_err(|e| Error::io("can not write", &path, e))?;
     disk::write_new(&path, &text, 0o600)?;
@@ -118,20 +133,27 @@ pub fn begin(
 }
 
 impl Pending {
-    /// Does every step and removes the entry. Returns what was done, a line each. After an error the entry
-    /// stays, and the next command that takes the lock completes it.
+    /// Does every step and removes the entry. Returns what was left and what was done, a line each. After an
+    /// error the entry stays, and the next command that takes the lock completes it.
     ///
     /// # Errors
     /// What a step says.
     pub fn complete(self, home: &LockedHome, context: &Context) -> Result<Vec<String>> {
-        match self.finish(home, context)? {
-            Finished::Did(did) => Ok(did),
-            Finished::GaveUp(why) => Err(why),
+        let completed = self.complete_telling(home, context)?;
+        if let Some(why) = completed.gave_up {
+            return Err(why);
         }
+        let left = completed.left.iter().map(mend::Left::to_string);
+        Ok(left.chain(completed.did).collect())
     }
 
-    fn finish(self, home: &LockedHome, context: &Context) -> Result<Finished> {
+    /// Like [`Pending::complete`], and tells what was left from what was done.
+    ///
+    /// # Errors
+    /// What a step says.
+    pub fn complete_telling(self, home: &LockedHome, context: &Context) -> Result<Completed> {
         let mut did = Vec::new();
+        let mut left = Vec::new();
         for step in &self.record.steps {
             step.check(&self.path)?;
             match step {
@@ -140,17 +162,29 @@ impl Pending {
                         Settlement::GivenUp(None) => break,
                         Settlement::GivenUp(Some(why)) => {
                             disk::remove_file(&self.path)?;
-                            return Ok(Finished::GaveUp(why));
+                            return Ok(Completed {
+                                gave_up: Some(why),
+                                ..Completed::default()
+                            });
                         }
                         Settlement::Done(done) => did.push(told(&done, record)),
                     }
                 }
+                Step::Mend { step } => match step.done(home, context)? {
+                    Said::Nothing => {}
+                    Said::Did(line) => did.push(line),
+                    Said::Left(what) => left.push(what),
+                },
                 step => did.extend(step.done(home, context)?),
             }
         }
         failpoint::hit("journal.done");
         disk::remove_file(&self.path)?;
-        Ok(Finished::Did(did))
+        Ok(Completed {
+            did,
+            left,
+            gave_up: None,
+        })
     }
 
     /// Removes the entry: its steps were done by the caller, or will not be done after all.
@@ -176,14 +210,6 @@ impl Pending {
             _ => None,
         })
     }
-}
-
-/// How an entry ended.
-enum Finished {
-    /// Everything was done, a line each.
-    Did(Vec<String>),
-    /// A swap was given up, and with it all that came after.
-    GaveUp(Error),
 }
 
 fn told(done: &swap::Done, record: &str) -> String {
@@ -228,8 +254,8 @@ impl Step {
                 failpoint::hit("journal.indexed");
                 Ok(did.then(|| format!("indexed {}", shown_id(entry))))
             }
-            // Done where it can be given up.
-            Step::Swap { .. } => Ok(None),
+            // Done where it can be given up, and where what it says is told apart.
+            Step::Swap { .. } | Step::Mend { .. } => Ok(None),
             Step::Undone { record } => {
                 swap::mark_undone(home, &RelPath::new(record)?, context)?;
                 Ok(None)
@@ -239,7 +265,6 @@ impl Step {
                 failpoint::hit("journal.entry_renamed");
                 Ok(did.then(|| format!("indexed {}", human::escape(to))))
             }
-            Step::Mend { step } => step.done(home, context),
             Step::Views { ids } => {
                 let index = Index::read(home)?;
                 let outcome = views::follow(home, &index, ids.as_deref())?;
@@ -409,17 +434,23 @@ fn settle_one(home: &LockedHome, pending: Pending, context: &Context) -> Result<
             return Ok(settled);
         }
     }
-    // A swap is settled whatever the index is: the files of the home must not stay half one and half the other.
     if pending.needs_index()
-        && pending.swaps().next().is_none()
         && let Err(error) = IndexFile::update(home, |_| Ok(()))
     {
+        // A swap is carried out all the same: the files of the home must not stay half one and half the other.
+        for record in pending.swaps() {
+            swap::settle(home, &RelPath::new(record)?, context)?;
+        }
         settled.pending = Some(error.to_string());
         return Ok(settled);
     }
-    settled.did = match pending.finish(home, context)? {
-        Finished::Did(did) => did,
-        Finished::GaveUp(why) => {
+    let completed = pending.complete_telling(home, context)?;
+    settled.did = match completed.gave_up {
+        None => {
+            let left = completed.left.iter().map(mend::Left::to_string);
+            left.chain(completed.did).collect()
+        }
+        Some(why) => {
             let hint = why.hints().last().cloned().unwrap_or_default();
             vec![format!("it was taken back: {why}; {hint}")]
         }

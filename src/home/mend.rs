@@ -7,6 +7,7 @@
 //! ever between two places but for the length of one rename.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use serde_json::{Map, Value};
 use super::trash::{self, Former, Mark};
 use super::{LockedHome, RelPath};
 use crate::base::wire::ExactPath;
-use crate::base::{Context, Error, Kind, Result, Stop};
+use crate::base::{Context, Error, Kind, Result, Stop, human};
 use crate::disk::{self, Buffers, Dir, FileKind, Meta};
 
 mod entries;
@@ -112,6 +113,9 @@ pub enum Mend {
         lies: ExactPath,
         /// The act for the present one.
         keep: String,
+        /// What stood there when that was decided.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<Mark>,
     },
     /// Sessions that are not there any more become tombstones in the index.
     Remove {
@@ -166,8 +170,31 @@ impl Seen {
     }
 }
 
-/// What came of a step: a line for the person, if something is to be said.
-type Said = Result<Option<String>>;
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// There was nothing to do, or nothing to say of it.
+    Nothing,
+    /// What was done, a line for the person.
+    Did(String),
+    /// It was not done.
+    Left(Left),
+}
+
+/// Something that a step has left as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Where, below the home.
+    pub path: PathBuf,
+    /// Why, for a person.
+    pub why: String,
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "left {}: {}", human::path(&self.path), self.why)
+    }
+}
 
 impl Mend {
     pub(super) fn needs_index(&self) -> bool {
@@ -207,10 +234,30 @@ impl Mend {
                 path, act, lies, ..
             } => vec![&**path, Path::new(act), &**lies],
             Mend::KeepIndex { act } | Mend::Close { act } => vec![Path::new(act)],
-            Mend::IndexBack { act, lies, keep } => {
+            Mend::IndexBack {
+                act, lies, keep, ..
+            } => {
                 vec![Path::new(act), &**lies, Path::new(keep)]
             }
             Mend::Remove { .. } | Mend::Return { .. } => Vec::new(),
+        }
+    }
+
+    /// What it is about, for the person.
+    fn subject(&self) -> PathBuf {
+        match self {
+            Mend::PutAway { path, .. }
+            | Mend::BringBack { path, .. }
+            | Mend::Copy { path, .. }
+            | Mend::Folder { path, .. }
+            | Mend::Prune { path }
+            | Mend::Mode { path, .. }
+            | Mend::Point { path, .. } => path.0.clone(),
+            Mend::Close { act } => Path::new(trash::TRASH).join(act),
+            Mend::KeepIndex { .. }
+            | Mend::IndexBack { .. }
+            | Mend::Remove { .. }
+            | Mend::Return { .. } => INDEX.into(),
         }
     }
 
@@ -218,7 +265,7 @@ impl Mend {
     ///
     /// # Errors
     /// Interruption, and an index that can not be written: the next command goes on from there.
-    pub(super) fn done(&self, home: &LockedHome, context: &Context) -> Said {
+    pub(super) fn done(&self, home: &LockedHome, context: &Context) -> Result<Said> {
         let root = Dir::open(home.root())
             .map_err(|e| Error::io("can not open the home", home.root(), e))?;
         let at = Place {
@@ -256,14 +303,22 @@ impl Mend {
                 target,
             } => at.point(path, (act, lies), seen, target),
             Mend::KeepIndex { act } => at.keep_index(act),
-            Mend::IndexBack { act, lies, keep } => at.index_back((act, lies), keep),
+            Mend::IndexBack {
+                act,
+                lies,
+                keep,
+                seen,
+            } => at.index_back((act, lies), keep, seen.as_ref()),
             // An index that can not be written is no small matter: these two are tried again.
             Mend::Remove { entries, at: when } => return entries::remove(home, entries, when),
             Mend::Return { entries } => return entries::bring_back(home, entries),
-            Mend::Close { act } => trash::close(home, act).map(|_| None),
+            Mend::Close { act } => trash::close(home, act).map(|_| Said::Nothing),
         };
         match said {
-            Err(error) if error.kind() != Kind::Interrupted => Ok(Some(format!("left: {error}"))),
+            Err(error) if error.kind() != Kind::Interrupted => Ok(Said::Left(Left {
+                path: self.subject(),
+                why: error.to_string(),
+            })),
             said => said,
         }
     }
@@ -271,6 +326,10 @@ impl Mend {
 
 /// The index's name in the home, and in an act.
 pub const INDEX: &str = "index.json";
+
+/// Why a former index does not take the place of the present one.
+pub const INDEX_CHANGED: &str =
+    "it was changed since and is left as it is; `wbhome index` makes it agree";
 
 /// The name of something in the home, for those who look at it before a step is decided.
 ///

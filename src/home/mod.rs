@@ -47,7 +47,7 @@ pub use layout::{FORMAT, Home, KINDS, Trust};
 pub use lock::LockedHome;
 pub use measure::{Counts, Tally, measure};
 pub use nearest::nearest;
-pub use record::{Record, parse_moment};
+pub use record::{Record, identity_of, parse_moment};
 pub use rel::RelPath;
 pub use resolve::{Candidate, candidates, resolve, resolve_in, split};
 pub use scratch::Scratch;

@@ -1,8 +1,11 @@
 //! `session.json`: the agent's own record of a session, read leniently and never rewritten.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::{Entry, Home, Index, SessionId};
 use crate::base::{Error, Result};
 use crate::disk::{self, Dir};
 
@@ -109,6 +112,17 @@ fn moment(fields: &Map<String, Value>, key: &str) -> Option<String> {
             .ok()?
             .to_string(),
     )
+}
+
+/// The conversation of a session: as the index has it, else as its record says.
+pub fn identity_of(home: &Home, index: Option<&Index>, id: &SessionId) -> Option<String> {
+    let entry = index.and_then(|index| index.find(id.as_str()));
+    let indexed = entry.and_then(Entry::session_id).map(str::to_owned);
+    indexed.or_else(|| {
+        let folder = Dir::open(home.sessions()).ok()?;
+        let folder = folder.open_beneath(Path::new(id.as_str())).ok()?;
+        Record::read(&folder).ok()??.session_id
+    })
 }
 
 #[cfg(test)]

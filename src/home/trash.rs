@@ -13,7 +13,7 @@ mod acts;
 pub mod empty;
 mod note;
 
-pub use acts::{Act, act, acts, newest_holding};
+pub use acts::{Act, act, acts};
 pub(crate) use acts::{TRASH, close};
 use note::lies;
 pub use note::{Added, Former, Mark, ModeChange, Note, Was};
@@ -65,21 +65,7 @@ pub fn put_entry(
     Ok(folder.join(to))
 }
 
-/// Keeps a copy of a content in the trash that is about to be replaced at `rel`. Returns where.
-///
-/// # Errors
-/// When it can not be written.
-pub fn keep(
-    home: &LockedHome,
-    rel: &str,
-    content: &[u8],
-    why: &str,
-    context: &Context,
-) -> Result<PathBuf> {
-    keep_before(home, rel, content, None, why, context)
-}
-
-/// Like [`keep`], where it is known what will stand in its place.
+/// Keeps a copy of a content in the trash that is about to be replaced at `rel`, by what is known. Returns where.
 ///
 /// # Errors
 /// When it can not be written.
@@ -226,7 +212,7 @@ mod tests {
         assert_eq!(note["was"][0], "sessions/数据/a.md");
         assert_eq!(note["at"], "2024-06-15T12:00:00Z");
 
-        let at = keep(&home, "note.json", b"x", "a test", &place.context()).unwrap();
+        let at = keep_before(&home, "note.json", b"x", None, "a test", &place.context()).unwrap();
         assert_eq!(
             shown(&home, &at),
             ".wbhome/trash/20240615T120000Z-3/_/note.json"

@@ -16,7 +16,9 @@ use crate::disk::{self, Dir};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Former, Note, Was};
-use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status, measure};
+use crate::home::{
+    Entry, Home, Index, IndexFile, LockedHome, SessionId, Status, identity_of, measure,
+};
 use crate::state::{Agent, AtWork};
 
 /// What becomes of one session.
@@ -48,9 +50,9 @@ pub struct Plan {
 pub struct Outcome {
     /// Those that were removed.
     pub sessions: Vec<Removed>,
-    /// The act of the trash that holds them.
-    pub act: String,
-    /// What could not be moved, a line each.
+    /// The act of the trash that holds them; none when nothing could be moved.
+    pub act: Option<String>,
+    /// What could not be moved and why, a line each.
     pub left: Vec<String>,
 }
 
@@ -60,7 +62,7 @@ pub struct Outcome {
 /// A session that was removed already or in which somebody is at work: then none is removed.
 pub fn plan(home: &Home, ids: &[SessionId], agents: &[Agent]) -> Result<Plan> {
     // It will have to be written.
-    let index = IndexFile::check(home)?;
+    let index = IndexFile::ready(home)?;
     let at_work = AtWork::look(home.root(), agents);
     let mut named = BTreeSet::new();
     let mut sessions = Vec::new();
@@ -73,8 +75,9 @@ pub fn plan(home: &Home, ids: &[SessionId], agents: &[Agent]) -> Result<Plan> {
 fn look_at(home: &Home, index: &Index, id: &SessionId, at_work: &AtWork) -> Result<Removed> {
     let name = human::escape(id.as_str());
     let folder = home.session(id);
+    let identity = identity_of(home, Some(index), id);
     if let Some(who) = at_work
-        .agent_in(&folder)
+        .agent_in_session(&folder, identity.as_deref())
         .or_else(|| at_work.writer_of(&folder))
     {
         return Err(Error::failed(format!("`{name}` can not be removed: {who}"))
@@ -160,7 +163,8 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
     steps.push(Step::Views { ids: Some(ids) });
     let close = Mend::Close { act: act.clone() };
     steps.push(Step::Mend { step: close });
-    journal::begin(home, "rm", steps, context)?.complete(home, context)?;
+    let pending = journal::begin(home, "rm", steps, context)?;
+    let completed = pending.complete_telling(home, context)?;
     refresh_cache(home, context)?;
     let (sessions, left): (Vec<Removed>, Vec<Removed>) =
         plan.sessions.into_iter().partition(|removed| {
@@ -170,10 +174,15 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
         });
     let left = left.iter().flat_map(paths);
     let left = left.filter(|path| disk::exists(&home.root().join(path)));
+    let why = |path: PathBuf| {
+        let why = completed.left.iter().find(|left| left.path == path);
+        let why = why.map_or("it came back meanwhile", |left| left.why.as_str());
+        format!("{}: {why}", human::path(&path))
+    };
     Ok(Outcome {
         sessions,
-        act,
-        left: left.map(|path| human::path(&path)).collect(),
+        left: left.map(why).collect(),
+        act: trash::act(home, &act).map(|act| act.name),
     })
 }
 
@@ -237,7 +246,7 @@ mod tests {
         assert_eq!(removed.sessions[0].bytes, 8);
         let done = apply(&home, removed, &place.context()).unwrap();
         assert_eq!(done.left, [""; 0]);
-        let act = format!(".wbhome/trash/{}", done.act);
+        let act = format!(".wbhome/trash/{}", done.act.unwrap());
         assert!(
             place
                 .get(&format!(

@@ -13,10 +13,11 @@ use crate::base::wire::{ExactPath, WirePath};
 use crate::base::{Context, Error, Result, Stop, human};
 use crate::disk::{self, Dir};
 use crate::home::journal::{self, Step};
-use crate::home::mend::{self, INDEX, Mend, Seen};
+use crate::home::mend::{self, INDEX, INDEX_CHANGED, Mend, Seen};
 use crate::home::trash::{self, Act, Former, Mark, Note, Was};
 use crate::home::{
-    Candidate, Home, Index, IndexFile, LockedHome, SessionId, Status, candidates, resolve, split,
+    Candidate, Home, Index, IndexFile, LockedHome, RelPath, SessionId, Status, candidates,
+    identity_of, resolve, split,
 };
 use crate::state::{Agent, AtWork};
 
@@ -43,6 +44,9 @@ pub struct Back {
     pub replaces: bool,
     #[serde(skip)]
     lies: PathBuf,
+    /// What it takes the place of, of the index.
+    #[serde(skip)]
+    present: Option<Mark>,
 }
 
 /// A mode that is set back.
@@ -70,6 +74,8 @@ pub struct Plan {
     pub modes: Vec<ModeBack>,
     /// Sessions whose entries in the index stop being tombstones.
     pub sessions: Vec<String>,
+    /// What can not be taken back, a line each.
+    pub left: Vec<String>,
     #[serde(skip)]
     folders: Vec<PathBuf>,
     #[serde(skip)]
@@ -84,8 +90,6 @@ pub struct Outcome {
     pub done: Plan,
     /// The act that holds what was replaced or taken away, if anything was.
     pub kept: Option<String>,
-    /// What could not be taken back, a line each.
-    pub left: Vec<String>,
 }
 
 /// What taking something back would do.
@@ -95,19 +99,14 @@ pub struct Outcome {
 pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context) -> Result<Plan> {
     let root = open(home)?;
     let (mut plan, is_whole) = match trash::act(home, &request.what) {
-        Some(act) => (whole(&root, act)?, true),
-        None => (one(home, &root, &request.what)?, false),
+        Some(act) => (whole(home, &root, act, context.stop)?, true),
+        None => (one(home, &root, &request.what, context.stop)?, false),
     };
     let look = Look {
         home,
         root: &root,
         stop: context.stop,
     };
-    let index_comes_back = plan.back.iter().any(|back| *back.path == *Path::new(INDEX));
-    if !plan.former.is_empty() && !index_comes_back {
-        // It will have to be written.
-        IndexFile::check(home)?;
-    }
     look.at_work(&plan, &AtWork::look(home.root(), agents))?;
     look.see_what_is_there(&mut plan, is_whole, request.force)?;
     Ok(plan)
@@ -127,12 +126,13 @@ fn open(home: &Home) -> Result<Dir> {
 }
 
 /// Everything that an act has done and that still stands.
-fn whole(root: &Dir, act: Act) -> Result<Plan> {
+fn whole(home: &Home, root: &Dir, act: Act, stop: &Stop) -> Result<Plan> {
     if !act.noted {
         return Err(Error::failed("has no note that can be read:")
             .at(act.folder())
             .hint("what lies in it can be moved back by hand"));
     }
+    refuse_what_no_command_wrote(&act)?;
     let held = act
         .holds(root)
         .into_iter()
@@ -143,6 +143,7 @@ fn whole(root: &Dir, act: Act) -> Result<Plan> {
         away: Vec::new(),
         modes: Vec::new(),
         sessions: Vec::new(),
+        left: gone(home, root, &act, &|_| true, stop)?,
         folders: Vec::new(),
         former: act.note.entries.clone(),
     };
@@ -171,11 +172,81 @@ fn back(was: &Was, lies: &Path) -> Back {
         path: was.path.clone().into(),
         replaces: false,
         lies: lies.to_path_buf(),
+        present: None,
+    }
+}
+
+/// What the note names and is neither in the act nor where it belongs any more, a line each.
+fn gone(
+    home: &Home,
+    root: &Dir,
+    act: &Act,
+    concerned: &dyn Fn(&Path) -> bool,
+    stop: &Stop,
+) -> Result<Vec<String>> {
+    let mut others = None;
+    let mut gone = Vec::new();
+    for was in act.note.was.iter().filter(|was| concerned(&was.path)) {
+        if act.look(root, &was.lies).is_some() {
+            continue;
+        }
+        if mend::look(root, &was.path)?.is_some() {
+            let now = mend::mark(root, &was.path, stop)?;
+            if was.replaced_by.is_none() || now != was.replaced_by {
+                // It was taken back before.
+                continue;
+            }
+        }
+        let others: &Vec<Act> = match &mut others {
+            Some(others) => others,
+            none => none.insert(trash::acts(home)?),
+        };
+        let elsewhere =
+            |other: &Act| other.name != act.name && other.place_of(root, &was.path).is_some();
+        if !others.iter().any(elsewhere) {
+            let path = human::path(&was.path);
+            gone.push(format!("{path} is not in the trash any more"));
+        }
+    }
+    Ok(gone)
+}
+
+/// A note is a file that anybody may have written: it must not lead out of the home or of its act, nor into what
+/// belongs to this tool or to git, where a file is as good as a command.
+fn refuse_what_no_command_wrote(act: &Act) -> Result<()> {
+    let own = |path: &Path| {
+        let is = |name: &std::ffi::OsStr, own: &str| name.eq_ignore_ascii_case(own);
+        path.iter().next().is_some_and(|first| is(first, ".wbhome"))
+            || path.iter().any(|name| is(name, ".git"))
+    };
+    let honest =
+        |path: &Path| RelPath::new(path).is_ok_and(|path| !path.is_empty() && !own(path.as_path()));
+    let note = &act.note;
+    let lies = |lies: &Path| {
+        RelPath::new(lies)
+            .is_ok_and(|lies| !lies.is_empty() && lies.as_path() != Path::new(trash::NOTE))
+    };
+    let was = note
+        .was
+        .iter()
+        .all(|was| honest(&was.path) && lies(&was.lies));
+    let added = note.added.iter().all(|added| honest(&added.path));
+    let modes = note.modes.iter().map(|mode| &mode.path);
+    let modes = modes
+        .into_iter()
+        .all(|path| path.as_os_str().is_empty() || honest(path));
+    match was && added && modes {
+        true => Ok(()),
+        false => Err(Error::failed(
+            "its note names what no command puts into the trash; nothing was changed:",
+        )
+        .at(act.folder().join(trash::NOTE))
+        .hint("look into it: what lies there can be moved back by hand")),
     }
 }
 
 /// A session, or something in one.
-fn one(home: &Home, root: &Dir, what: &str) -> Result<Plan> {
+fn one(home: &Home, root: &Dir, what: &str, stop: &Stop) -> Result<Plan> {
     let (query, rel) = split(what)?;
     let acts = trash::acts(home)?;
     let id = meant(home, root, &acts, query, rel.is_empty())?;
@@ -194,6 +265,9 @@ fn one(home: &Home, root: &Dir, what: &str) -> Result<Plan> {
     let Some((act, places)) = found else {
         return Err(not_there(what));
     };
+    refuse_what_no_command_wrote(&act)?;
+    let concerned = |path: &Path| wanted.iter().any(|wanted| wanted == path);
+    let left = gone(home, root, &act, &concerned, stop)?;
     let former = act.note.entries.iter().filter(|f| f.id == id.as_str());
     let mut former: Vec<Former> = former.cloned().collect();
     if former.is_empty() && rel.is_empty() {
@@ -206,6 +280,7 @@ fn one(home: &Home, root: &Dir, what: &str) -> Result<Plan> {
         path: path.into(),
         replaces: false,
         lies,
+        present: None,
     });
     Ok(Plan {
         back: back.collect(),
@@ -213,6 +288,7 @@ fn one(home: &Home, root: &Dir, what: &str) -> Result<Plan> {
         away: Vec::new(),
         modes: Vec::new(),
         sessions: Vec::new(),
+        left,
         folders: Vec::new(),
         former: match rel.is_empty() {
             true => former,
@@ -283,11 +359,15 @@ struct Look<'h> {
 
 impl Look<'_> {
     fn at_work(&self, plan: &Plan, at_work: &AtWork) -> Result<()> {
+        let index = Index::read(self.home).ok();
         let back = plan.back.iter().map(|back| &back.path);
         for path in back.chain(&plan.away) {
-            let folder = session_of(path, false).map(|id| self.home.session(&id));
-            let who = folder
-                .and_then(|folder| at_work.agent_in(&folder))
+            let session = session_of(path, false);
+            let who = session
+                .and_then(|id| {
+                    let identity = identity_of(self.home, index.as_ref(), &id);
+                    at_work.agent_in_session(&self.home.session(&id), identity.as_deref())
+                })
                 .or_else(|| at_work.writer_of(&self.home.root().join(&**path)));
             if let Some(who) = who {
                 let shown = human::path(path);
@@ -303,6 +383,7 @@ impl Look<'_> {
     fn see_what_is_there(&self, plan: &mut Plan, is_whole: bool, force: bool) -> Result<()> {
         let act = trash::act(self.home, &plan.act);
         let note = act.map(|act| act.note).unwrap_or_default();
+        self.leave_a_changed_index(plan, &note)?;
         let coming: BTreeSet<PathBuf> = plan.back.iter().map(|b| b.path.0.clone()).collect();
         for back in &mut plan.back {
             self.has_its_folder(&back.path, &coming)?;
@@ -326,6 +407,7 @@ impl Look<'_> {
                 .hint("look at both; --force puts what is there into the trash"));
             }
             back.replaces = true;
+            back.present = there.filter(|_| *back.path == *Path::new(INDEX));
         }
         for path in &plan.away {
             let expected = note.added.iter().find(|added| added.path == *path);
@@ -354,8 +436,50 @@ impl Look<'_> {
             && plan.modes.is_empty()
             && plan.sessions.is_empty();
         if nothing {
-            return Err(Error::failed("has nothing left to be taken back:")
-                .at(Path::new(trash::TRASH).join(&plan.act)));
+            let error = Error::failed("has nothing left to be taken back:")
+                .at(Path::new(trash::TRASH).join(&plan.act));
+            let hint = |error: Error, left: &String| error.hint(left.clone());
+            return Err(plan.left.iter().fold(error, hint));
+        }
+        Ok(())
+    }
+
+    /// The former index that other things of an act go with is put back only as long as nobody has changed the
+    /// present one, which may hold labels of since then. The other things do not wait for that.
+    fn leave_a_changed_index(&self, plan: &mut Plan, note: &Note) -> Result<()> {
+        let index = Path::new(INDEX);
+        let is_repair = note.command.as_deref() == Some("check --repair");
+        let alone = note.was.iter().all(|was| was.path == index)
+            && note.added.is_empty()
+            && note.modes.is_empty()
+            && note.entries.is_empty();
+        if let (Some(at), true) = (
+            plan.back.iter().position(|back| *back.path == *index),
+            is_repair || !alone,
+        ) {
+            let kept = Path::new(trash::TRASH)
+                .join(&plan.act)
+                .join(&plan.back[at].lies);
+            let was = note.was.iter().find(|was| was.path == index);
+            let as_left = was.and_then(|was| was.replaced_by.clone());
+            let there = mend::look(self.root, index)?;
+            let now = self.mark(index)?;
+            if there.is_some() && (now.is_none() || now != as_left && now != self.mark(&kept)?) {
+                plan.back.remove(at);
+                plan.left.push(format!("{INDEX}: {INDEX_CHANGED}"));
+            }
+        }
+        let index_comes_back = plan.back.iter().any(|back| *back.path == *index);
+        if plan.former.is_empty() || index_comes_back {
+            return Ok(());
+        }
+        // It will have to be written.
+        match IndexFile::ready(self.home) {
+            Err(error) if is_repair => {
+                plan.former.clear();
+                plan.left.push(format!("{INDEX}: {error}"));
+            }
+            checked => drop(checked?),
         }
         Ok(())
     }
@@ -395,21 +519,31 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
         None => None,
     };
     let steps = steps(&root, &plan, kept.as_deref())?;
-    let told = journal::begin(home, "restore", steps, context)?.complete(home, context)?;
+    let pending = journal::begin(home, "restore", steps, context)?;
+    let completed = pending.complete_telling(home, context)?;
     refresh_cache(home, context)?;
-    let left = told.into_iter().filter(|line| line.starts_with("left"));
     let act = trash::act(home, &plan.act);
     let still = |lies: &Path| {
         act.as_ref()
             .is_some_and(|act| act.look(&root, lies).is_some())
     };
-    let mut done = plan.clone();
+    let mut done = plan;
+    done.left
+        .extend(completed.left.iter().map(|left| left.to_string()));
     done.back.retain(|back| !still(&back.lies));
     done.away
         .retain(|path| mend::look(&root, path).is_ok_and(|found| found.is_none()));
+    let mode = |path: &Path| mend::look(&root, path).ok().flatten().map(|meta| meta.mode);
+    done.modes
+        .retain(|change| mode(&change.path) == Some(change.mode));
+    let index = Index::read(home).unwrap_or_default();
+    let removed = |id: &String| {
+        let entry = index.find(id);
+        entry.is_some_and(|entry| entry.status() == Status::Removed)
+    };
+    done.sessions.retain(|id| !removed(id));
     Ok(Outcome {
         kept: kept.filter(|kept| trash::act(home, kept).is_some()),
-        left: left.collect(),
         done,
     })
 }
@@ -473,7 +607,13 @@ fn steps(root: &Dir, plan: &Plan, kept: Option<&str>) -> Result<Vec<Step>> {
         let (act, lies) = (plan.act.clone(), ExactPath(back.lies.clone()));
         if *back.path == *Path::new(INDEX) && back.replaces {
             let keep = kept.unwrap_or_default().to_owned();
-            steps.push(Mend::IndexBack { act, lies, keep });
+            let seen = back.present.clone();
+            steps.push(Mend::IndexBack {
+                act,
+                lies,
+                keep,
+                seen,
+            });
             continue;
         }
         if back.replaces {

@@ -12,7 +12,7 @@ mod registry;
 pub mod slugs;
 
 pub use at_work::AtWork;
-pub use busy::{DATABASE, Use, User, in_use, refuse_while_in_use};
+pub use busy::{DATABASE, refuse_while_in_use};
 pub use registry::{Agent, Liveness, agents};
 
 use std::path::{Path, PathBuf};

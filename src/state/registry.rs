@@ -2,14 +2,16 @@
 //!
 //! The files are another program's and change from version to version. Each field is read by itself and in any form that
 //! makes sense, and what can not be read falls back on the file's name and time: one field of an unexpected type must
-//! not hide a running process.
+//! not hide a running process. A file that is being written anew is empty or torn for a moment, so one that can not be
+//! understood is looked at again.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::base::Result;
-use crate::disk::{self, FileKind};
+use crate::disk;
 
 /// A registry file is a few hundred bytes; anything much larger is not one.
 const LARGEST: u64 = 1 << 20;
@@ -17,6 +19,13 @@ const LARGEST: u64 = 1 << 20;
 /// The registry is written after the process has started, and the kernel tells a start to the second. A
 /// process that started later than this after the registry's time only has the same number.
 const START_SLACK_MS: i64 = 5_000;
+
+/// How often a file that can not be understood is read again, and how long apart.
+const AGAIN: u32 = 5;
+const APART: Duration = Duration::from_millis(40);
+
+/// Milliseconds of 2000: an earlier time, zero above all, was never set.
+const UNSET_BELOW: i64 = 946_684_800_000;
 
 /// Milliseconds of 1973: a smaller number of a present time is one of seconds.
 const SECONDS_BELOW: f64 = 1e11;
@@ -61,35 +70,80 @@ impl Agent {
     pub fn is_running(&self) -> bool {
         self.liveness == Liveness::Running
     }
+
+    /// Whether it is at work in some folder: it runs, and is no process of the pool.
+    pub fn is_at_work(&self) -> bool {
+        self.is_running() && !self.is_prewarm()
+    }
+
+    /// Whether it is at work and its file does not say where: then it may be anywhere.
+    pub fn is_at_work_somewhere(&self) -> bool {
+        self.is_at_work() && !self.cwd.as_deref().is_some_and(Path::is_absolute)
+    }
 }
 
-/// Every process that the state folder names. A file that can not be understood, because it is half written, is taken
-/// for one of the process that its name says.
+/// Every process that the state folder names. A file that can not be understood, or not be read, is taken for one of
+/// the process that its name says.
 ///
 /// # Errors
-/// When the folder can not be listed.
+/// When the folder can not be listed: then nothing is known.
 pub fn agents(state: &Path) -> Result<Vec<Agent>> {
     let folder = state.join("sessions");
     let mut found = Vec::new();
-    for (name, kind) in disk::read_dir_names(&folder)? {
+    let mut unclear = Vec::new();
+    for (name, _) in disk::read_dir_names(&folder)? {
         let Some(stem) = name.to_str().and_then(|name| name.strip_suffix(".json")) else {
             continue;
         };
-        if kind == FileKind::File {
-            found.extend(agent(folder.join(&name), stem));
+        let file = folder.join(&name);
+        match noted(&file) {
+            Noted::Clear(noted) => found.extend(agent(file, stem, &noted)),
+            Noted::Unclear => unclear.push((file, stem.to_owned())),
+            Noted::Gone => {}
         }
     }
+    let lives =
+        |(_, stem): &(PathBuf, String)| stem.parse().is_ok_and(|n| disk::process(n).is_some());
+    for _ in 0..AGAIN {
+        if !unclear.iter().any(lives) {
+            break;
+        }
+        std::thread::sleep(APART);
+        unclear.retain(|(file, stem)| match noted(file) {
+            Noted::Clear(noted) => {
+                found.extend(agent(file.clone(), stem, &noted));
+                false
+            }
+            Noted::Unclear => true,
+            Noted::Gone => false,
+        });
+    }
+    let unclear = unclear.into_iter();
+    found.extend(unclear.filter_map(|(file, stem)| agent(file, &stem, &Value::Null)));
     Ok(found)
 }
 
-fn agent(file: PathBuf, stem: &str) -> Option<Agent> {
-    let content = match disk::read_small(&file, LARGEST) {
-        // It has ended meanwhile.
-        Ok(None) => return None,
-        Ok(Some(content)) => content,
-        Err(_) => Vec::new(),
-    };
-    let noted: Value = serde_json::from_slice(&content).unwrap_or(Value::Null);
+/// What a registry file says.
+enum Noted {
+    Clear(Value),
+    /// It can not be read, or is being written.
+    Unclear,
+    /// The process has ended meanwhile.
+    Gone,
+}
+
+fn noted(file: &Path) -> Noted {
+    match disk::read_small(file, LARGEST) {
+        Ok(None) => Noted::Gone,
+        Ok(Some(content)) => match serde_json::from_slice(&content) {
+            Ok(noted @ Value::Object(_)) => Noted::Clear(noted),
+            _ => Noted::Unclear,
+        },
+        Err(_) => Noted::Unclear,
+    }
+}
+
+fn agent(file: PathBuf, stem: &str, noted: &Value) -> Option<Agent> {
     let text = |field: &str| noted.get(field).and_then(Value::as_str).map(str::to_owned);
     let pid = noted
         .get("pid")
@@ -97,9 +151,14 @@ fn agent(file: PathBuf, stem: &str) -> Option<Agent> {
         .filter(|n| n.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(n))
         .map(|n| n as u32)
         .or_else(|| stem.parse().ok())?;
-    let started_at = noted.get("startedAt").and_then(moment);
-    // Without a time of its own: the process has written the file, and so has started before.
-    let latest_start = started_at.or_else(|| {
+    let time = |field: &str| {
+        let time = noted.get(field).and_then(moment);
+        time.filter(|ms| *ms >= UNSET_BELOW)
+    };
+    let times = ["startedAt", "lastHeartbeat", "updatedAt"].map(time);
+    // It was there at each of them, so it has started before the last one. Without any: the process has
+    // written the file, and so has started before that.
+    let latest_start = times.into_iter().flatten().max().or_else(|| {
         let written = disk::stat(&file).ok()??.mtime;
         written.seconds.checked_mul(1000)
     });
@@ -108,8 +167,8 @@ fn agent(file: PathBuf, stem: &str) -> Option<Agent> {
         kind: text("kind").unwrap_or_default(),
         session_id: text("sessionId"),
         cwd: text("cwd").map(PathBuf::from),
-        started_at,
-        last_heartbeat: noted.get("lastHeartbeat").and_then(moment),
+        started_at: time("startedAt"),
+        last_heartbeat: time("lastHeartbeat"),
         liveness: liveness(disk::process(pid).as_ref(), latest_start),
         file,
     })
@@ -224,6 +283,49 @@ mod tests {
                 "{content}: {agents:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_start_that_was_never_set_is_no_proof_of_an_end() {
+        let (me, now) = (std::process::id(), now());
+        for times in [
+            "",
+            r#","startedAt":0"#,
+            r#","startedAt":"0","lastHeartbeat":0"#,
+        ] {
+            let content = format!(r#"{{"pid":{me},"cwd":"/a"{times}}}"#);
+            assert!(seen("1.json", &content)[0].is_running(), "{content}");
+        }
+        // The clock was wrong when it started, and has been set since.
+        let content = format!(
+            r#"{{"pid":{me},"startedAt":{},"lastHeartbeat":{now}}}"#,
+            now - 86_400_000
+        );
+        assert!(seen("1.json", &content)[0].is_running());
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("sessions")).unwrap();
+        let me = std::process::id();
+        let path = folder.path().join(format!("sessions/{me}.json"));
+        std::fs::write(&path, "").unwrap();
+        let content = format!(r#"{{"pid":{me},"kind":"interactive","cwd":"/a"}}"#);
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(60));
+            std::fs::write(&path, content).unwrap();
+        });
+        let found = agents(folder.path()).unwrap();
+        writer.join().unwrap();
+        assert_eq!(found[0].cwd.as_deref(), Some(Path::new("/a")));
+        // One that stays so is at work, nobody knows where.
+        let torn = &seen(&format!("{me}.json"), "{\"pid\":")[0];
+        assert!(torn.is_at_work_somewhere() && torn.pid == me);
+        // A process that has ended is waited for by nobody.
+        let since = std::time::Instant::now();
+        assert!(!seen("4194304.json", "")[0].is_running());
+        assert!(since.elapsed() < APART);
     }
 
     #[test]

@@ -22,8 +22,8 @@ impl Deciding<'_> {
             return Ok(());
         }
         let is_session = path.parent() == Some(Path::new("sessions"));
-        if is_session && self.index.is_none() {
-            let why = "whether the index names it is not known, the index is broken";
+        if is_session && self.index.is_err() {
+            let why = "its entry in the index can not be changed, see there";
             self.leave(path, Some(of), why);
             return Ok(());
         }
@@ -32,6 +32,11 @@ impl Deciding<'_> {
             Some(_)
                 if is_session && finding.kind == FindingKind::ConflictDir && self.request.fill =>
             {
+                if self.is_second_version(of) {
+                    let detail = format!("{}; that is a second version itself", finding.detail);
+                    self.leave(path, Some(of), detail);
+                    return Ok(());
+                }
                 match self.fill(path, of)? {
                     true => self.put_away(finding, of),
                     false => Ok(()),
@@ -78,7 +83,7 @@ impl Deciding<'_> {
             action: Action::PutAway {
                 seen: Seen::of(&meta),
                 held_by: of.to_path_buf(),
-                entry: entry_of(self.index.as_ref(), path),
+                entry: entry_of(self.index.as_ref().ok(), path),
             },
             told: Some(told),
         });
@@ -124,15 +129,24 @@ impl Deciding<'_> {
         Ok(held.unwrap_or(false))
     }
 
-    /// Whether two files or links are equal.
+    /// Whether two files or links are equal. Unlike [`Deciding::holds_all`], it tells what can not be read.
     pub(super) fn are_equal(&self, one: &Path, other: &Path) -> Result<bool> {
         let (Some(first), Some(second)) =
             (mend::look(self.root, one)?, mend::look(self.root, other)?)
         else {
             return Ok(false);
         };
-        let alike = first.kind == second.kind && first.size == second.size;
-        Ok(alike && self.holds_all(one, other)?)
+        if first.kind != second.kind || first.size != second.size {
+            return Ok(false);
+        }
+        let mark = |path: &Path| mend::mark(self.root, path, self.context.stop);
+        let one = mark(one)?;
+        Ok(one.is_some() && one == mark(other)?)
+    }
+
+    /// Whether a session is the second version of another one that is there.
+    fn is_second_version(&self, path: &Path) -> bool {
+        self.second_versions.contains(path)
     }
 
     /// What is known to be there can be looked at.

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::{Action, Deciding, Item, Mended, What};
-use crate::base::Result;
+use crate::base::{Error, Kind, Result};
 use crate::check::is_left_alone;
 use crate::disk::{self, Entry, FileKind};
 use crate::home::folded;
@@ -48,10 +48,15 @@ impl Deciding<'_> {
         let mut beside: HashMap<PathBuf, Beside> = HashMap::new();
         for folder in &tree.folders {
             for (path, why) in &folder.unreadable {
-                self.leave(&copy.join(path), None, why.clone());
+                self.fail(&copy.join(path), None, why.clone());
             }
-            let Some(here) = self.beside(&beside, copy, original, &folder.rel)? else {
-                continue;
+            let here = match self.beside(&beside, copy, original, &folder.rel) {
+                Ok(Some(here)) => here,
+                Ok(None) => continue,
+                Err(error) => {
+                    self.give_up(&copy.join(&folder.rel), None, error)?;
+                    continue;
+                }
             };
             beside.insert(folder.rel.clone(), here);
             for entry in folder
@@ -60,10 +65,23 @@ impl Deciding<'_> {
                 .filter(|e| e.meta.kind != FileKind::Folder)
             {
                 let rel = folder.rel.join(&entry.name);
-                self.fill_one((copy, original), &rel, entry, &mut beside)?;
+                if let Err(error) = self.fill_one((copy, original), &rel, entry, &mut beside) {
+                    self.give_up(&copy.join(&rel), Some(&original.join(&rel)), error)?;
+                }
             }
         }
         Ok(self.left.len() == before)
+    }
+
+    /// Names what can not be read, so that the rest is not held up.
+    fn give_up(&mut self, path: &Path, of: Option<&Path>, error: Error) -> Result<()> {
+        match error.kind() {
+            Kind::Interrupted => Err(error),
+            _ => {
+                self.fail(path, of, error.to_string());
+                Ok(())
+            }
+        }
     }
 
     /// The folder of the session beside one of the second version; `None` when there can be none.
@@ -78,10 +96,14 @@ impl Deciding<'_> {
             true => original.to_path_buf(),
             false => original.join(rel),
         };
+        if rel.parent().is_some_and(|above| !known.contains_key(above)) {
+            // What it lies in was left.
+            return Ok(None);
+        }
         match mend::look(self.root, &there)? {
             Some(meta) if meta.kind == FileKind::Folder => {
                 let names = self.open(&there)?.names();
-                let names = names.map_err(|e| crate::base::Error::io("can not list", &there, e))?;
+                let names = names.map_err(|e| Error::io("can not list", &there, e))?;
                 let names = names.into_iter().map(|(name, _)| name).collect();
                 Ok(Some(Beside::of(names, false)))
             }
@@ -93,7 +115,6 @@ impl Deciding<'_> {
             None => {
                 let (parent, name) = (rel.parent(), rel.file_name());
                 let Some(above) = parent.and_then(|parent| known.get(parent)) else {
-                    // What it lies in was left.
                     return Ok(None);
                 };
                 if name.is_some_and(|name| above.has_like(name)) {
@@ -142,13 +163,13 @@ impl Deciding<'_> {
             self.leave(&from, Some(&to), why);
             return Ok(());
         }
+        let mark = mend::mark(self.root, &from, self.context.stop)?;
         self.make_folders(copy, original, parent, beside);
         if let Some(here) = beside.get_mut(parent) {
             here.names.insert(entry.name.clone());
             here.folded.extend(entry.name.to_str().map(folded));
         }
         self.coming.insert(to.clone(), from.clone());
-        let mark = mend::mark(self.root, &from, self.context.stop)?;
         let told = Mended {
             what: What::Filled,
             path: to.clone().into(),

@@ -7,9 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use super::damage::placeholder_of;
 use super::view::{Session, View};
 use crate::base::human;
-use crate::check::conflict;
-use crate::check::{Finding, FindingKind};
-use crate::disk::Folder;
+use crate::check::{Finding, FindingKind, conflict, twin};
+use crate::disk::{Entry, FileKind, Folder};
 
 /// A gap of more turns than this is one finding.
 const MOST_NAMED: u32 = 3;
@@ -18,7 +17,7 @@ const MOST_NAMED: u32 = 3;
 pub(super) fn find(view: &View) -> Vec<Finding> {
     view.sessions()
         .filter_map(|session| Some((session, view.folder(&session.rel.join("context"))?)))
-        .flat_map(|(session, context)| gaps(session, context))
+        .flat_map(|(session, context)| gaps(view, session, context))
         .collect()
 }
 
@@ -45,7 +44,7 @@ fn number(name: &[u8]) -> Option<(u32, usize)> {
     Some((number, digits.len()))
 }
 
-fn gaps(session: &Session, context: &Folder) -> Vec<Finding> {
+fn gaps(view: &View, session: &Session, context: &Folder) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut before: Option<(u32, usize)> = None;
     for (number, width) in turns(context) {
@@ -57,7 +56,7 @@ fn gaps(session: &Session, context: &Folder) -> Vec<Finding> {
                 before,
                 after: (number, width),
             };
-            gap.report(session, context, &mut findings);
+            gap.report(view, session, context, &mut findings);
         }
         before = Some((number, width));
     }
@@ -73,7 +72,13 @@ struct Gap {
 }
 
 impl Gap {
-    fn report(&self, session: &Session, context: &Folder, findings: &mut Vec<Finding>) {
+    fn report(
+        &self,
+        view: &View,
+        session: &Session,
+        context: &Folder,
+        findings: &mut Vec<Finding>,
+    ) {
         let count = self.last - self.first + 1;
         if count > MOST_NAMED {
             let which = format!("{} to {}", self.shown(self.first), self.shown(self.last));
@@ -82,8 +87,16 @@ impl Gap {
         }
         for turn in self.first..=self.last {
             let mut finding = self.finding(session, turn, 1, self.shown(turn));
-            if let Some(copy) = left_copy(context, turn) {
-                finding.detail.push_str(&format!("; {copy} is there"));
+            let copies = left_copies(context, turn);
+            if let Some(copy) = copies.first() {
+                let name = human::bytes(copy.name.as_bytes());
+                finding.detail.push_str(&format!("; {name} is there"));
+            }
+            if let [copy] = copies.as_slice()
+                && copy.meta.size > 0
+                && view.defects(&context.rel.join(&copy.name)).is_empty()
+            {
+                finding.command = twin::command(&finding.path);
             }
             findings.push(finding);
         }
@@ -117,13 +130,16 @@ fn shown(turn: u32, width: usize) -> String {
     format!("{turn:0width$}", width = width.min(255))
 }
 
-/// A second version of a turn whose first is missing: `turn_004 (1).json`.
-fn left_copy(context: &Folder, turn: u32) -> Option<String> {
+/// The second versions of a turn whose first is missing: `turn_004 (1).json`.
+fn left_copies(context: &Folder, turn: u32) -> Vec<&Entry> {
     let of_turn = |name: &OsStr| {
         conflict::parse(name.as_bytes(), false)
             .iter()
             .any(|mark| number(&mark.original).is_some_and(|(n, _)| n == turn))
     };
-    let copy = context.entries.iter().find(|entry| of_turn(&entry.name))?;
-    Some(human::bytes(copy.name.as_bytes()))
+    let files = context
+        .entries
+        .iter()
+        .filter(|entry| entry.meta.kind == FileKind::File);
+    files.filter(|entry| of_turn(&entry.name)).collect()
 }

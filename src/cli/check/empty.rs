@@ -21,6 +21,7 @@ pub(super) fn run(
         let plan = empty::plan(home, args.older, ctx)?;
         console.result("empty-trash-plan/1", &plan, |out| {
             write(out, &plan, "would go for good");
+            let _ = writeln!(out, "Nothing was changed.");
         })?;
         return Ok(Exit::Done);
     }

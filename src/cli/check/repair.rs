@@ -51,7 +51,7 @@ pub(super) fn run(
         );
     }
     let options = super::options(args, home)?;
-    let agents = place::agents(home, console);
+    let agents = place::agents_or_refuse(home)?;
     if global.dry_run {
         let found = super::look(&options, home, &agents, Some(console), ctx)?;
         let (plan, index) = plan(args, &options, home, &found, &agents, ctx)?;
@@ -60,16 +60,15 @@ pub(super) fn run(
             index: index.map(|plan| plan.changes),
         };
         console.result("check-repair-plan/1", &planned, |out| {
+            let plan = &planned.plan;
             let index = planned.index.as_ref();
-            write(
-                out,
-                &planned.plan.mended,
-                &planned.plan.left,
-                index,
-                console.verbose,
-            );
+            write(out, &plan.mended, &plan.left, index, console.verbose);
+            let _ = match plan.mended.is_empty() && index.is_none() {
+                true => writeln!(out, "\nNothing was changed."),
+                false => writeln!(out, "\nThis would be done. Nothing was changed."),
+            };
         })?;
-        return Ok(found.exit());
+        return Ok(found.exit().merge(exit(&planned.plan.left)));
     }
     let locked = place::lock(home, "check --repair", global, console, ctx)?;
     let found = super::look(&options, &locked, &agents, Some(console), ctx)?;
@@ -84,6 +83,9 @@ pub(super) fn run(
         && !repair::settle_index(&locked, act, ctx)?
     {
         done.act = None;
+    }
+    if index.is_none() && !done.mended.is_empty() {
+        reconcile::refresh_cache(&locked, ctx)?;
     }
     let after = super::look(&options, &locked, &agents, None, ctx)?;
     let repaired = Repaired {
@@ -101,7 +103,15 @@ pub(super) fn run(
             console.verbose,
         );
     })?;
-    Ok(after.exit())
+    Ok(after.exit().merge(exit(&repaired.done.left)))
+}
+
+/// What could not be done makes the run one that was done in part.
+fn exit(left: &[Left]) -> Exit {
+    match left.iter().any(|left| left.failed) {
+        true => Exit::Partial,
+        false => Exit::Done,
+    }
 }
 
 /// What can be put right, and what the index would change.
@@ -114,7 +124,7 @@ fn plan(
     ctx: &Context,
 ) -> Result<(repair::Plan, Option<reconcile::Plan>)> {
     // The index is the whole home's.
-    let index = match options.only.is_none() && IndexFile::check(home).is_ok() {
+    let index = match options.only.is_none() && IndexFile::ready(home).is_ok() {
         true => Some(reconcile::plan(home, false, ctx)?).filter(|plan| plan.changes.any()),
         false => None,
     };
@@ -123,6 +133,7 @@ fn plan(
         moved: moved(home)?,
         agents,
         keep_index: index.is_some(),
+        index_parses: !found.broken_index,
     };
     let plan = repair::plan(home, &found.outcome, &request, ctx)?;
     Ok((plan, index))
@@ -198,6 +209,18 @@ fn write(out: &mut String, mended: &[Mended], left: &[Left], index: Option<&Chan
     }
     if let Some(changes) = index {
         rows(out, "index", vec![told(changes)], all);
+    }
+    let (failed, left): (Vec<&Left>, Vec<&Left>) = left.iter().partition(|left| left.failed);
+    if !failed.is_empty() {
+        let _ = writeln!(out, "\n{}", styled(STRONG, "Could not be done"));
+        for failed in failed {
+            let _ = writeln!(
+                out,
+                "  {}   {}",
+                human::path(&failed.path),
+                human::escape(&failed.why)
+            );
+        }
     }
     if !left.is_empty() {
         let _ = writeln!(out, "\n{}", styled(STRONG, "Left for you"));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::Said;
-use crate::base::{failpoint, human};
+use crate::base::{Result, failpoint, human};
 use crate::disk;
 use crate::home::trash::Former;
 use crate::home::{Entry, IndexFile, LockedHome, SessionId, Status};
@@ -16,7 +16,7 @@ fn on_disk(home: &LockedHome, id: &SessionId) -> (bool, bool) {
     (there(home.session(id)), there(home.archive_of(id)))
 }
 
-pub(super) fn remove(home: &LockedHome, entries: &[Map<String, Value>], at: &str) -> Said {
+pub(super) fn remove(home: &LockedHome, entries: &[Map<String, Value>], at: &str) -> Result<Said> {
     let removed = IndexFile::update(home, |index| {
         let mut removed = Vec::new();
         for fields in entries {
@@ -39,10 +39,13 @@ pub(super) fn remove(home: &LockedHome, entries: &[Map<String, Value>], at: &str
         Ok(removed)
     })?;
     failpoint::hit("mend.removed");
-    Ok((!removed.is_empty()).then(|| format!("removed {}", removed.join(", "))))
+    Ok(match removed.is_empty() {
+        true => Said::Nothing,
+        false => Said::Did(format!("removed {}", removed.join(", "))),
+    })
 }
 
-pub(super) fn bring_back(home: &LockedHome, former: &[Former]) -> Said {
+pub(super) fn bring_back(home: &LockedHome, former: &[Former]) -> Result<Said> {
     let back = IndexFile::update(home, |index| {
         let mut back = Vec::new();
         for entry in index.entries_mut() {
@@ -63,7 +66,10 @@ pub(super) fn bring_back(home: &LockedHome, former: &[Former]) -> Said {
         Ok(back)
     })?;
     failpoint::hit("mend.returned");
-    Ok((!back.is_empty()).then(|| format!("{} is in the index again", back.join(", "))))
+    Ok(match back.is_empty() {
+        true => Said::Nothing,
+        false => Said::Did(format!("{} is in the index again", back.join(", "))),
+    })
 }
 
 /// The former status when it fits what is there, else the one that does; `None` for no such field.

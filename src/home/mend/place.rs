@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{INDEX, Instead, Said, Seen};
+use super::{INDEX, INDEX_CHANGED, Instead, Left, Said, Seen};
 use crate::base::{Context, Error, Kind, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind, Meta, Written};
 use crate::home::LockedHome;
 use crate::home::journal::below;
-use crate::home::trash::TRASH;
+use crate::home::trash::{Mark, TRASH};
 
 /// Where steps are done.
 pub(super) struct Place<'h> {
@@ -66,9 +66,9 @@ impl Place<'_> {
         to: (&str, &Path),
         seen: &Seen,
         held_by: Option<&Path>,
-    ) -> Said {
+    ) -> Result<Said> {
         let Some((from, meta)) = self.find(path)? else {
-            return Ok(None);
+            return Ok(Said::Nothing);
         };
         if !seen.fits(&meta) {
             return Ok(left(path, "it has changed meanwhile"));
@@ -82,7 +82,10 @@ impl Place<'_> {
         let to = self.make_way(&in_act(to.0, to.1))?;
         self.rename(&from, &to, path)?;
         failpoint::hit("mend.put-away");
-        Ok(Some(format!("put {} into the trash", human::path(path))))
+        Ok(Said::Did(format!(
+            "put {} into the trash",
+            human::path(path)
+        )))
     }
 
     fn holds(&self, original: &Path, copy: &Named, path: &Path) -> Result<bool> {
@@ -98,14 +101,14 @@ impl Place<'_> {
         })
     }
 
-    pub(super) fn bring_back(&self, from: (&str, &Path), path: &Path) -> Said {
+    pub(super) fn bring_back(&self, from: (&str, &Path), path: &Path) -> Result<Said> {
         let Some((from, _)) = self.find(&in_act(from.0, from.1))? else {
-            return Ok(None);
+            return Ok(Said::Nothing);
         };
         let to = self.make_way(path)?;
         self.rename(&from, &to, path)?;
         failpoint::hit("mend.brought-back");
-        Ok(Some(format!("put {} back", human::path(path))))
+        Ok(Said::Did(format!("put {} back", human::path(path))))
     }
 
     pub(super) fn copy(
@@ -114,9 +117,9 @@ impl Place<'_> {
         seen: &Seen,
         path: &Path,
         instead: Option<&Instead>,
-    ) -> Said {
+    ) -> Result<Said> {
         let Some((source, meta)) = self.find(from)? else {
-            return Ok(None);
+            return Ok(Said::Nothing);
         };
         if !seen.fits(&meta) {
             return Ok(left(from, "it has changed meanwhile"));
@@ -125,8 +128,17 @@ impl Place<'_> {
         let replaced = match (&there, instead) {
             (None, _) => None,
             (Some((_, meta)), Some(instead)) if instead.seen.fits(meta) => Some(instead),
-            // Copied already, or somebody else's.
-            (Some(_), _) => return Ok(None),
+            // Copied already.
+            (Some((_, now)), _) if now.size == meta.size && self.holds(path, &source, from)? => {
+                return Ok(Said::Nothing);
+            }
+            (Some(_), _) => return Ok(left(path, "something else stands there meanwhile")),
+        };
+        // What it takes the place of; after a kill that lies in the act already.
+        let former = match (&there, instead) {
+            (Some((_, meta)), _) => Some(*meta),
+            (None, Some(i)) => self.find(&in_act(&i.act, &i.lies))?.map(|(_, meta)| meta),
+            (None, None) => None,
         };
         let to = self.make_way(path)?;
         let publish = |make: &mut dyn FnMut() -> io::Result<()>| -> Result<()> {
@@ -153,60 +165,81 @@ impl Place<'_> {
                 // Complete, read back and compared before it has a name.
                 let mut copy = disk::duplicate(&source.0, &source.1, &to.0, stop)
                     .map_err(|e| copy_error(e, from, path))?;
+                // Who may read a file does not change with what it holds.
+                if let Some(former) = former.filter(|former| former.kind == FileKind::File) {
+                    let owner = disk::is_root().then_some((former.uid, former.gid));
+                    copy.dress_again(owner, former.mode, meta.mtime)
+                        .and_then(|()| copy.sync())
+                        .map_err(|e| Error::io("can not write", path, e))?;
+                }
                 publish(&mut || copy.publish(&to.1))?;
             }
         }
         failpoint::hit("mend.copied");
         let (from, path) = (human::path(from), human::path(path));
-        Ok(Some(format!("copied {from} to {path}")))
+        Ok(Said::Did(format!("copied {from} to {path}")))
     }
 
-    pub(super) fn folder(&self, like: &Path, path: &Path) -> Said {
+    pub(super) fn folder(&self, like: &Path, path: &Path) -> Result<Said> {
         let fail = |e| Error::io("can not make the folder", path, e);
-        if self.find(path)?.is_some() {
-            return Ok(None);
-        }
         let Ok(model) = self.root.open_beneath(like) else {
-            return Ok(None);
+            return Ok(Said::Nothing);
         };
         let meta = model.meta().map_err(fail)?;
-        let (dir, name) = self.make_way(path)?;
-        dir.make(&name)
-            .and_then(|()| dir.open_beneath(Path::new(&name)))
-            .and_then(|made| {
-                if disk::is_root() {
-                    made.set_owner(meta.uid, meta.gid)?;
-                }
-                made.set_mode(meta.mode)?;
-                dir.sync()
-            })
-            .map_err(fail)?;
-        Ok(None)
+        let made = match self.find(path)? {
+            // As it is made: a kill came before it got its mode.
+            Some((_, there)) if there.kind == FileKind::Folder && there.mode == MADE => {
+                self.root.open_beneath(path).map_err(fail)?
+            }
+            Some(_) => return Ok(Said::Nothing),
+            None => {
+                let (dir, name) = self.make_way(path)?;
+                let made = dir.make(&name).and_then(|()| dir.sync());
+                made.map_err(fail)?;
+                failpoint::hit("mend.folder-made");
+                dir.open_beneath(Path::new(&name)).map_err(fail)?
+            }
+        };
+        let dress = || {
+            if disk::is_root() {
+                made.set_owner(meta.uid, meta.gid)?;
+            }
+            made.set_mode(meta.mode)?;
+            made.sync()
+        };
+        dress().map_err(fail)?;
+        Ok(Said::Nothing)
     }
 
-    pub(super) fn prune(&self, path: &Path) -> Said {
+    pub(super) fn prune(&self, path: &Path) -> Result<Said> {
         let Some(((dir, name), meta)) = self.find(path)? else {
-            return Ok(None);
+            return Ok(Said::Nothing);
         };
         if meta.kind == FileKind::Folder {
             // Fails, as it should, when something lies in it.
             let _ = dir.remove_folder(&name).and_then(|()| dir.sync());
         }
-        Ok(None)
+        Ok(Said::Nothing)
     }
 
-    pub(super) fn mode(&self, path: &Path, before: u32, after: u32) -> Said {
+    pub(super) fn mode(&self, path: &Path, before: u32, after: u32) -> Result<Said> {
         let fail = |e| Error::io("can not set the mode of", path, e);
         let dir = self.root.open_beneath(path).map_err(fail)?;
         if dir.meta().map_err(fail)?.mode != before {
-            return Ok(None);
+            return Ok(Said::Nothing);
         }
         dir.set_mode(after).map_err(fail)?;
         failpoint::hit("mend.mode-set");
-        Ok(Some(format!("set mode {after:04o}")))
+        Ok(Said::Did(format!("set mode {after:04o}")))
     }
 
-    pub(super) fn point(&self, path: &Path, to: (&str, &Path), seen: &Seen, target: &Path) -> Said {
+    pub(super) fn point(
+        &self,
+        path: &Path,
+        to: (&str, &Path),
+        seen: &Seen,
+        target: &Path,
+    ) -> Result<Said> {
         let fail = |e| Error::io("can not make the link", path, e);
         let kept = in_act(to.0, to.1);
         match self.find(path)? {
@@ -215,37 +248,45 @@ impl Place<'_> {
                 self.rename(&from, &to, path)?;
                 failpoint::hit("mend.link-kept");
             }
-            Some(_) => return Ok(None),
+            Some(_) => return Ok(Said::Nothing),
             None => {}
         }
         // Between the two there is no link; one that was killed here is made by the next command.
         let Some((_, former)) = self.find(&kept)? else {
-            return Ok(None);
+            return Ok(Said::Nothing);
         };
         let Some((dir, name)) = below(self.root, path).map_err(fail)? else {
-            return Ok(None);
+            return Ok(Said::Nothing);
         };
         dir.symlink(target.as_os_str().as_encoded_bytes(), &name)
             .and_then(|()| dir.set_time_of(&name, former.mtime))
             .and_then(|()| dir.sync())
             .map_err(fail)?;
         failpoint::hit("mend.pointed");
-        Ok(Some(format!("pointed {} into the home", human::path(path))))
+        Ok(Said::Did(format!(
+            "pointed {} into the home",
+            human::path(path)
+        )))
     }
 
-    pub(super) fn keep_index(&self, act: &str) -> Said {
+    pub(super) fn keep_index(&self, act: &str) -> Result<Said> {
         let kept = self.home.root().join(in_act(act, Path::new(INDEX)));
         if let (Some(content), false) = (disk::read(&self.home.index_file())?, disk::exists(&kept))
         {
             disk::write_new(&kept, &content, 0o600)?;
         }
-        Ok(None)
+        Ok(Said::Nothing)
     }
 
-    pub(super) fn index_back(&self, from: (&str, &Path), keep: &str) -> Said {
+    pub(super) fn index_back(
+        &self,
+        from: (&str, &Path),
+        keep: &str,
+        seen: Option<&Mark>,
+    ) -> Result<Said> {
         let held = in_act(from.0, from.1);
         let Some(((dir, name), meta)) = self.find(&held)? else {
-            return Ok(None);
+            return Ok(Said::Nothing);
         };
         let fail = |e| Error::io("can not read", &held, e);
         let content = disk::read_small_in(&dir, &name, u64::MAX).map_err(fail)?;
@@ -254,28 +295,45 @@ impl Place<'_> {
         let present = disk::read(&path)?;
         let was = present.as_deref() != Some(&content);
         if was {
+            let changed = || Ok(left(Path::new(INDEX), INDEX_CHANGED));
+            let mark = |content: &Vec<u8>| Mark::of(disk::digest(content));
+            if seen.is_some() && present.as_ref().map(mark).as_ref() != seen {
+                return changed();
+            }
             let kept = self.home.root().join(in_act(keep, Path::new(INDEX)));
-            if let (Some(present), false) = (&present, disk::exists(&kept)) {
-                disk::write_new(&kept, present, 0o600)?;
+            match (&present, disk::read(&kept)?) {
+                (Some(present), None) => disk::write_new(&kept, present, 0o600)?,
+                // Something was kept before a kill, and somebody has written the index since.
+                (_, Some(kept)) if Some(&kept) != present.as_ref() => return changed(),
+                _ => {}
             }
             let mode = disk::stat(&path)?.map_or(meta.mode, |meta| meta.mode & 0o777);
             if let Written::Changed(_) = disk::replace(&path, present.as_deref(), &content, mode)? {
-                return Ok(left(Path::new(INDEX), "somebody else is writing it"));
+                return changed();
             }
             failpoint::hit("mend.index-back");
         }
         // What was kept is in its place, byte for byte.
         dir.unlink(&name).and_then(|()| dir.sync()).map_err(fail)?;
-        Ok(was.then(|| "put the former index back".to_owned()))
+        Ok(match was {
+            true => Said::Did("put the former index back".to_owned()),
+            false => Said::Nothing,
+        })
     }
 }
+
+/// The mode of a folder as [`Dir::make`] makes it.
+const MADE: u32 = 0o700;
 
 fn in_act(act: &str, lies: &Path) -> PathBuf {
     Path::new(TRASH).join(act).join(lies)
 }
 
-fn left(path: &Path, why: impl std::fmt::Display) -> Option<String> {
-    Some(format!("left {}: {why}", human::path(path)))
+fn left(path: &Path, why: impl Into<String>) -> Said {
+    Said::Left(Left {
+        path: path.to_path_buf(),
+        why: why.into(),
+    })
 }
 
 fn copy_error(error: disk::CopyError, from: &Path, path: &Path) -> Error {

@@ -150,17 +150,6 @@ impl Act {
     }
 }
 
-/// The newest act that holds a path of the home, and where it lies below the act's folder.
-///
-/// # Errors
-/// When the trash can not be listed.
-pub fn newest_holding(home: &Home, root: &Dir, path: &Path) -> Result<Option<(Act, PathBuf)>> {
-    Ok(acts(home)?.into_iter().find_map(|act| {
-        let lies = act.place_of(root, path)?.1;
-        Some((act, lies))
-    }))
-}
-
 /// Removes an act that has nothing left to be taken back: its note and its empty folders, and no file that was
 /// kept. Whether it was removed.
 ///
