@@ -406,6 +406,7 @@ fn a_project_folder_that_is_there_already_is_merged_or_refused() {
 }
 
 /// Kills a run at the n-th step of a swap, and says whether it got there.
+#[cfg(feature = "failpoints")]
 fn killed_at(scene: &Scene, args: &[&str], point: &str) -> bool {
     let status = scene
         .place

