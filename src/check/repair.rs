@@ -15,15 +15,16 @@ use super::{Finding, FindingKind, Outcome as Looked};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Kind, Result};
 use crate::disk::Dir;
-use crate::home::journal::{self, Step};
-use crate::home::mend::{self, INDEX, Mend, Seen};
-use crate::home::trash::{self, Added, Former, Mark, ModeChange, Note, Was};
+use crate::home::journal;
+use crate::home::mend::{self, INDEX, Seen};
+use crate::home::trash::{self, Mark, Was};
 use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status, identity_of};
 use crate::state::{Agent, AtWork};
 
 mod copies;
 mod fill;
 mod links;
+mod steps;
 
 /// What is asked for, and what the caller knows.
 #[derive(Debug, Default)]
@@ -338,114 +339,6 @@ impl Plan {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty() && !self.keep_index
-    }
-
-    fn note(&self, index: Option<&Index>, at: String) -> Note {
-        let mut note = Note {
-            why: "repaired what check has found".to_owned(),
-            at,
-            command: Some("check --repair".to_owned()),
-            ..Note::default()
-        };
-        for item in &self.items {
-            let was = Was::new(item.path.clone());
-            let why = item.told.as_ref().map(|told| told.detail.clone());
-            let path = WirePath(item.path.clone());
-            match &item.action {
-                Action::PutAway { entry, .. } => {
-                    note.was.push(Was { why, ..was });
-                    note.entries.extend(entry.as_ref().map(|entry| Former {
-                        id: entry.id().to_owned(),
-                        status: entry.text("status").map(str::to_owned),
-                    }));
-                }
-                Action::Copy { mark, .. } => {
-                    let mark = mark.clone();
-                    note.added.push(Added { path, mark });
-                }
-                Action::Folder { .. } => note.added.push(Added { path, mark: None }),
-                Action::Mode { before, after } => note.modes.push(ModeChange {
-                    path,
-                    mode: *before,
-                    now: *after,
-                }),
-                Action::Point { target, .. } => {
-                    let mark = Mark::Link(target.clone().into());
-                    note.was.push(Was { why, ..was }.replaced_by(Some(mark)));
-                }
-            }
-        }
-        if index.is_some() && (self.keep_index || !note.entries.is_empty()) {
-            note.was.push(Was::new(INDEX));
-        }
-        note
-    }
-
-    fn steps(&self, act: &str, keeps_index: bool, at: String) -> Vec<Step> {
-        let mut steps = Vec::new();
-        let mut gone = Vec::new();
-        if keeps_index {
-            let act = act.to_owned();
-            steps.push(Mend::KeepIndex { act });
-        }
-        for item in &self.items {
-            let (path, act) = (item.path.clone().into(), act.to_owned());
-            let lies = Was::new(item.path.clone()).lies.into();
-            steps.push(match &item.action {
-                Action::PutAway {
-                    seen,
-                    held_by,
-                    entry,
-                } => {
-                    gone.extend(entry.as_ref().map(|entry| entry.fields().clone()));
-                    Mend::PutAway {
-                        path,
-                        act,
-                        lies,
-                        seen: *seen,
-                        held_by: Some(held_by.clone().into()),
-                    }
-                }
-                Action::Copy { from, seen, .. } => Mend::Copy {
-                    from: from.clone().into(),
-                    seen: *seen,
-                    path,
-                    instead: None,
-                },
-                Action::Folder { like } => Mend::Folder {
-                    like: like.clone().into(),
-                    path,
-                },
-                Action::Mode { before, after } => Mend::Mode {
-                    path,
-                    before: *before,
-                    after: *after,
-                },
-                Action::Point { seen, target } => Mend::Point {
-                    path,
-                    act,
-                    lies,
-                    seen: *seen,
-                    target: target.clone().into(),
-                },
-            });
-        }
-        let ids: Vec<String> = gone
-            .iter()
-            .filter_map(|fields| Some(fields.get("id")?.as_str()?.to_owned()))
-            .collect();
-        if !gone.is_empty() {
-            steps.push(Mend::Remove { entries: gone, at });
-        }
-        let mut steps: Vec<Step> = steps.into_iter().map(|step| Step::Mend { step }).collect();
-        if !ids.is_empty() {
-            steps.push(Step::Views { ids: Some(ids) });
-        }
-        let close = Mend::Close {
-            act: act.to_owned(),
-        };
-        steps.push(Step::Mend { step: close });
-        steps
     }
 }
 

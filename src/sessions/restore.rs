@@ -13,15 +13,19 @@ use crate::base::wire::{ExactPath, WirePath};
 use crate::base::{Context, Error, Result, Stop, human};
 use crate::disk::{self, Dir};
 use crate::home::journal::{self, Step};
-use crate::home::mend::{self, INDEX, INDEX_CHANGED, Mend, Seen};
+use crate::home::mend::{self, INDEX, Mend, Seen};
 use crate::home::trash::{self, Act, Former, Mark, Note, Was};
 use crate::home::{
-    Candidate, Home, Index, IndexFile, LockedHome, RelPath, SessionId, Status, candidates,
-    identity_of, resolve, split,
+    Candidate, Home, Index, IndexFile, LockedHome, SessionId, Status, candidates, resolve, split,
 };
 use crate::state::{Agent, AtWork};
 
 mod list;
+mod look;
+mod noted;
+
+use look::Look;
+use noted::{gone, refuse_what_no_command_wrote};
 
 pub use list::{Listed, ListedItem, Listing, list};
 
@@ -176,75 +180,6 @@ fn back(was: &Was, lies: &Path) -> Back {
     }
 }
 
-/// What the note names and is neither in the act nor where it belongs any more, a line each.
-fn gone(
-    home: &Home,
-    root: &Dir,
-    act: &Act,
-    concerned: &dyn Fn(&Path) -> bool,
-    stop: &Stop,
-) -> Result<Vec<String>> {
-    let mut others = None;
-    let mut gone = Vec::new();
-    for was in act.note.was.iter().filter(|was| concerned(&was.path)) {
-        if act.look(root, &was.lies).is_some() {
-            continue;
-        }
-        if mend::look(root, &was.path)?.is_some() {
-            let now = mend::mark(root, &was.path, stop)?;
-            if was.replaced_by.is_none() || now != was.replaced_by {
-                // It was taken back before.
-                continue;
-            }
-        }
-        let others: &Vec<Act> = match &mut others {
-            Some(others) => others,
-            none => none.insert(trash::acts(home)?),
-        };
-        let elsewhere =
-            |other: &Act| other.name != act.name && other.place_of(root, &was.path).is_some();
-        if !others.iter().any(elsewhere) {
-            let path = human::path(&was.path);
-            gone.push(format!("{path} is not in the trash any more"));
-        }
-    }
-    Ok(gone)
-}
-
-/// A note is a file that anybody may have written: it must not lead out of the home or of its act, nor into what
-/// belongs to this tool or to git, where a file is as good as a command.
-fn refuse_what_no_command_wrote(act: &Act) -> Result<()> {
-    let own = |path: &Path| {
-        let is = |name: &std::ffi::OsStr, own: &str| name.eq_ignore_ascii_case(own);
-        path.iter().next().is_some_and(|first| is(first, ".wbhome"))
-            || path.iter().any(|name| is(name, ".git"))
-    };
-    let honest =
-        |path: &Path| RelPath::new(path).is_ok_and(|path| !path.is_empty() && !own(path.as_path()));
-    let note = &act.note;
-    let lies = |lies: &Path| {
-        RelPath::new(lies)
-            .is_ok_and(|lies| !lies.is_empty() && lies.as_path() != Path::new(trash::NOTE))
-    };
-    let was = note
-        .was
-        .iter()
-        .all(|was| honest(&was.path) && lies(&was.lies));
-    let added = note.added.iter().all(|added| honest(&added.path));
-    let modes = note.modes.iter().map(|mode| &mode.path);
-    let modes = modes
-        .into_iter()
-        .all(|path| path.as_os_str().is_empty() || honest(path));
-    match was && added && modes {
-        true => Ok(()),
-        false => Err(Error::failed(
-            "its note names what no command puts into the trash; nothing was changed:",
-        )
-        .at(act.folder().join(trash::NOTE))
-        .hint("look into it: what lies there can be moved back by hand")),
-    }
-}
-
 /// A session, or something in one.
 fn one(home: &Home, root: &Dir, what: &str, stop: &Stop) -> Result<Plan> {
     let (query, rel) = split(what)?;
@@ -347,164 +282,6 @@ fn session_of(path: &Path, all: bool) -> Option<SessionId> {
     match room == "sessions" && (rest.is_none() || !all) {
         true => SessionId::of_folder(name),
         false => None,
-    }
-}
-
-/// What a plan is measured by before it is carried out.
-struct Look<'h> {
-    home: &'h Home,
-    root: &'h Dir,
-    stop: &'h Stop,
-}
-
-impl Look<'_> {
-    fn at_work(&self, plan: &Plan, at_work: &AtWork) -> Result<()> {
-        let index = Index::read(self.home).ok();
-        let back = plan.back.iter().map(|back| &back.path);
-        for path in back.chain(&plan.away) {
-            let session = session_of(path, false);
-            let who = session
-                .and_then(|id| {
-                    let identity = identity_of(self.home, index.as_ref(), &id);
-                    at_work.agent_in_session(&self.home.session(&id), identity.as_deref())
-                })
-                .or_else(|| at_work.writer_of(&self.home.root().join(&**path)));
-            if let Some(who) = who {
-                let shown = human::path(path);
-                return Err(Error::failed(format!("{shown} can not be changed: {who}"))
-                    .hint("end its session first; nothing was changed"));
-            }
-        }
-        Ok(())
-    }
-
-    /// Marks what would take the place of something, and refuses. Where a whole act is taken back, what it has
-    /// itself put there and nobody has changed since is not in the way.
-    fn see_what_is_there(&self, plan: &mut Plan, is_whole: bool, force: bool) -> Result<()> {
-        let act = trash::act(self.home, &plan.act);
-        let note = act.map(|act| act.note).unwrap_or_default();
-        self.leave_a_changed_index(plan, &note)?;
-        let coming: BTreeSet<PathBuf> = plan.back.iter().map(|b| b.path.0.clone()).collect();
-        for back in &mut plan.back {
-            self.has_its_folder(&back.path, &coming)?;
-            if mend::look(self.root, &back.path)?.is_none() {
-                continue;
-            }
-            let kept = Path::new(trash::TRASH).join(&plan.act).join(&back.lies);
-            let expected = note.was.iter().find(|was| was.path == back.path.0);
-            let expected = expected.and_then(|was| was.replaced_by.as_ref());
-            let there = self.mark(&back.path)?;
-            let as_left = is_whole
-                && there.is_some()
-                && (there.as_ref() == expected || there == self.mark(&kept)?);
-            if !as_left && !force {
-                return Err(Error::failed(format!(
-                    "{} is in the way of {}:",
-                    human::path(&back.path),
-                    human::path(&kept)
-                ))
-                .at(self.home.root().join(&*back.path))
-                .hint("look at both; --force puts what is there into the trash"));
-            }
-            back.replaces = true;
-            back.present = there.filter(|_| *back.path == *Path::new(INDEX));
-        }
-        for path in &plan.away {
-            let expected = note.added.iter().find(|added| added.path == *path);
-            let expected = expected.and_then(|added| added.mark.as_ref());
-            if self.mark(path)?.as_ref() != expected && !force {
-                return Err(
-                    Error::failed("was added by this act and has been changed since:")
-                        .at(self.home.root().join(&**path))
-                        .hint("--force puts it into the trash all the same"),
-                );
-            }
-        }
-        let index = Index::read(self.home).unwrap_or_default();
-        let removed = |former: &&Former| {
-            let entry = index.find(&former.id);
-            entry.is_some_and(|entry| entry.status() == Status::Removed)
-        };
-        plan.sessions = plan
-            .former
-            .iter()
-            .filter(removed)
-            .map(|f| f.id.clone())
-            .collect();
-        let nothing = plan.back.is_empty()
-            && plan.away.is_empty()
-            && plan.modes.is_empty()
-            && plan.sessions.is_empty();
-        if nothing {
-            let error = Error::failed("has nothing left to be taken back:")
-                .at(Path::new(trash::TRASH).join(&plan.act));
-            let hint = |error: Error, left: &String| error.hint(left.clone());
-            return Err(plan.left.iter().fold(error, hint));
-        }
-        Ok(())
-    }
-
-    /// The former index that other things of an act go with is put back only as long as nobody has changed the
-    /// present one, which may hold labels of since then. The other things do not wait for that.
-    fn leave_a_changed_index(&self, plan: &mut Plan, note: &Note) -> Result<()> {
-        let index = Path::new(INDEX);
-        let is_repair = note.command.as_deref() == Some("check --repair");
-        let alone = note.was.iter().all(|was| was.path == index)
-            && note.added.is_empty()
-            && note.modes.is_empty()
-            && note.entries.is_empty();
-        if let (Some(at), true) = (
-            plan.back.iter().position(|back| *back.path == *index),
-            is_repair || !alone,
-        ) {
-            let kept = Path::new(trash::TRASH)
-                .join(&plan.act)
-                .join(&plan.back[at].lies);
-            let was = note.was.iter().find(|was| was.path == index);
-            let as_left = was.and_then(|was| was.replaced_by.clone());
-            let there = mend::look(self.root, index)?;
-            let now = self.mark(index)?;
-            if there.is_some() && (now.is_none() || now != as_left && now != self.mark(&kept)?) {
-                plan.back.remove(at);
-                plan.left.push(format!("{INDEX}: {INDEX_CHANGED}"));
-            }
-        }
-        let index_comes_back = plan.back.iter().any(|back| *back.path == *index);
-        if plan.former.is_empty() || index_comes_back {
-            return Ok(());
-        }
-        // It will have to be written.
-        match IndexFile::ready(self.home) {
-            Err(error) if is_repair => {
-                plan.former.clear();
-                plan.left.push(format!("{INDEX}: {error}"));
-            }
-            checked => drop(checked?),
-        }
-        Ok(())
-    }
-
-    /// Something of a session comes back only into that session.
-    fn has_its_folder(&self, path: &Path, coming: &BTreeSet<PathBuf>) -> Result<()> {
-        let Some(session) = session_of(path, false) else {
-            return Ok(());
-        };
-        let folder = Path::new("sessions").join(session.as_str());
-        if path == folder || !path.starts_with(&folder) || coming.contains(&folder) {
-            return Ok(());
-        }
-        match mend::look(self.root, &folder)? {
-            Some(_) => Ok(()),
-            None => Err(Error::failed(format!(
-                "{} can not come back, its session is not there",
-                human::path(path)
-            ))
-            .hint("bring the session back first")),
-        }
-    }
-
-    fn mark(&self, path: &Path) -> Result<Option<Mark>> {
-        mend::mark(self.root, path, self.stop)
     }
 }
 

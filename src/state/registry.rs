@@ -155,11 +155,10 @@ fn agent(file: PathBuf, stem: &str, noted: &Value) -> Option<Agent> {
         let time = noted.get(field).and_then(moment);
         time.filter(|ms| *ms >= UNSET_BELOW)
     };
-    // Without a start: it was there at each sign of life, and it has written the file.
+    // Without a time of its own: the process has written the file, and so has started before.
     let latest_start = time("startedAt").or_else(|| {
-        let signs = ["lastHeartbeat", "updatedAt"].map(time);
-        let written = || disk::stat(&file).ok()??.mtime.seconds.checked_mul(1000);
-        signs.into_iter().flatten().max().or_else(written)
+        let written = disk::stat(&file).ok()??.mtime;
+        written.seconds.checked_mul(1000)
     });
     Some(Agent {
         pid,
@@ -286,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_start_that_was_never_set_is_no_proof_of_an_end() {
-        let (me, now) = (std::process::id(), now());
+        let me = std::process::id();
         for times in [
             "",
             r#","startedAt":0"#,

@@ -80,11 +80,8 @@ pub fn plan(
         let source = decide(&rel, claims, &known, &mut slugs.doubtful);
         sources.insert(entry.name.clone(), source);
     }
-    let shelf = Shelf {
-        others: folder.entries.iter().map(|e| fold.key(&e.name)).collect(),
-        sources,
-        fold,
-    };
+    let others = folder.entries.iter().map(|e| fold.key(&e.name)).collect();
+    let shelf = Shelf::new(sources, others, fold);
     shelf.check()?;
     let moves = shelf.moves(&mut slugs.emptied);
     slugs.moves = order::in_order(moves)?;
@@ -217,13 +214,37 @@ struct Shelf {
     sources: BTreeMap<OsString, Source>,
     /// The names of everything in it.
     others: BTreeSet<OsString>,
+    /// The names of the sources, by what they are compared by.
+    names: BTreeMap<OsString, OsString>,
+    /// From how many folders something comes under a name.
+    coming: BTreeMap<OsString, usize>,
     fold: Fold,
 }
 
 impl Shelf {
-    fn source(&self, name: &str) -> Option<(&OsString, &Source)> {
-        let key = self.fold.key(OsStr::new(name));
-        self.sources.iter().find(|(n, _)| self.fold.key(n) == key)
+    fn new(sources: BTreeMap<OsString, Source>, others: BTreeSet<OsString>, fold: Fold) -> Shelf {
+        let names = sources.keys().map(|name| (fold.key(name), name.clone()));
+        let names = names.collect();
+        let mut coming: BTreeMap<OsString, usize> = BTreeMap::new();
+        for source in sources.values() {
+            let targets = source.targets().into_iter();
+            let keys: BTreeSet<OsString> = targets.map(|to| fold.key(OsStr::new(to))).collect();
+            for key in keys {
+                *coming.entry(key).or_default() += 1;
+            }
+        }
+        Shelf {
+            sources,
+            others,
+            names,
+            coming,
+            fold,
+        }
+    }
+
+    fn source(&self, name: &str) -> Option<&Source> {
+        let name = self.names.get(&self.fold.key(OsStr::new(name)))?;
+        self.sources.get(name)
     }
 
     /// No two files may come to have one name.
@@ -291,27 +312,19 @@ impl Shelf {
         let (mut target, mut asked) = (first, BTreeSet::from([self.fold.key(folder)]));
         loop {
             let key = self.fold.key(OsStr::new(target));
-            let coming = self.sources.values().filter(|source| {
-                let mut targets = source.targets().into_iter();
-                targets.any(|to| self.fold.key(OsStr::new(to)) == key)
-            });
             // A circle can not be renamed around; its entries may still pass each other.
-            if coming.count() != 1 || !asked.insert(key) {
+            if self.coming.get(&key) != Some(&1) || !asked.insert(key) {
                 return None;
             }
             match self.source(target) {
                 None => return Some(first),
-                Some((_, next)) => target = next.whole.as_deref()?,
+                Some(next) => target = next.whole.as_deref()?,
             }
         }
     }
 
     fn receives(&self, folder: &OsStr) -> bool {
-        let key = self.fold.key(folder);
-        self.sources.values().any(|source| {
-            let mut targets = source.targets().into_iter();
-            targets.any(|to| self.fold.key(OsStr::new(to)) == key)
-        })
+        self.coming.contains_key(&self.fold.key(folder))
     }
 }
 
