@@ -24,8 +24,8 @@ const START_SLACK_MS: i64 = 5_000;
 const AGAIN: u32 = 5;
 const APART: Duration = Duration::from_millis(40);
 
-/// Milliseconds of 2000: an earlier time, zero above all, was never set.
-const UNSET_BELOW: i64 = 946_684_800_000;
+/// A time of zero was never set; one long ago was.
+const UNSET: i64 = 0;
 
 /// Milliseconds of 1973: a smaller number of a present time is one of seconds.
 const SECONDS_BELOW: f64 = 1e11;
@@ -153,7 +153,7 @@ fn agent(file: PathBuf, stem: &str, noted: &Value) -> Option<Agent> {
         .or_else(|| stem.parse().ok())?;
     let time = |field: &str| {
         let time = noted.get(field).and_then(moment);
-        time.filter(|ms| *ms >= UNSET_BELOW)
+        time.filter(|ms| *ms > UNSET)
     };
     // Without a time of its own: the process has written the file, and so has started before.
     let latest_start = time("startedAt").or_else(|| {
