@@ -111,7 +111,6 @@ fn files_that_are_appended_to_and_saved_again() {
 }
 
 #[test]
-#[ignore = "bug: the classes do not add up (exit 101) when names come, go and change their kind meanwhile"]
 fn names_that_come_go_and_change_their_kind() {
     run(|_| true);
 }

@@ -471,6 +471,15 @@ fn application_runs(scene: &Scene) {
     fs::write(settings, "{\"theme\": \"precious\"}\n").unwrap();
 }
 
+/// It adds a row and ends as it should: the log is gone, and the database itself has changed.
+#[cfg(feature = "failpoints")]
+fn application_runs_and_ends(scene: &Scene) {
+    let db = rusqlite::Connection::open(scene.state.join("workbuddy.db")).unwrap();
+    db.execute("insert into bookmarks values('here', 'precious')", [])
+        .unwrap();
+    db.close().unwrap();
+}
+
 /// Whether something that the application has written is in the folder, or in the home's records with what belongs to it.
 #[cfg(feature = "failpoints")]
 fn is_somewhere(scene: &Scene) -> (bool, bool) {
@@ -783,4 +792,67 @@ fn undo_obeys_only_a_home_that_was_named() {
         .expect(1)
         .says(&["was merely found", "--home"]);
     assert_eq!(everything(&scene.state), now);
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_row_that_was_written_after_a_kill_is_not_lost_by_the_move_nor_by_undo() {
+    for args in [&MIGRATE[..], &UNDO[..]] {
+        for n in 1..30 {
+            let scene = scene(2);
+            if args == UNDO {
+                scene.place.run(MIGRATE).expect(0);
+            }
+            if !killed_at(&scene, args, &format!("swap.step:{n}")) {
+                break;
+            }
+            application_runs_and_ends(&scene);
+            let ran = scene.place.run(args);
+            assert!(is_somewhere(&scene).0, "{args:?} {n}: {ran:?}");
+            // Sound, whatever it holds.
+            rows(&scene.state);
+        }
+    }
+}
+
+#[test]
+fn undo_compares_what_the_database_holds_and_not_its_dates() {
+    let scene = scene(2);
+    let exact = everything(&scene.state);
+    scene.place.run(MIGRATE).expect(0);
+    let database = scene.state.join("workbuddy.db");
+    fs::hard_link(&database, scene.place.path("second name")).unwrap();
+    fs::remove_file(scene.place.path("second name")).unwrap();
+    scene.place.run(UNDO).expect(0);
+    assert_eq!(everything(&scene.state), exact);
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn what_one_home_has_begun_no_other_one_goes_on_with() {
+    let scene = scene(2);
+    small_home(&scene.place, "other drive", &scene.old);
+    assert!(killed_at(&scene, &MIGRATE, "swap.step:6"));
+    let half = everything(&scene.state);
+    let map = format!(
+        "{}={}",
+        scene.old,
+        scene.place.path("second").to_str().unwrap()
+    );
+    let second = [
+        "migrate",
+        "other drive",
+        "second",
+        "--state",
+        "S",
+        "--map",
+        &map,
+    ];
+    scene
+        .place
+        .run(second)
+        .expect(1)
+        .says(&["another home has begun", "家/wb", "index"]);
+    assert_eq!(everything(&scene.state), half);
+    scene.place.run(MIGRATE).expect(0);
 }

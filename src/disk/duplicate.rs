@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::path::Path;
 
 use super::{Buffers, CopyError, Dir, FileKind, Identity, Meta, NewFile, Xattrs};
 use super::{check_open, copy_file};
@@ -75,6 +76,50 @@ pub fn duplicate_as(
     to.set_time_of(new, meta.mtime)
 }
 
+/// Like [`duplicate_as`], for a folder with everything in it too.
+///
+/// # Errors
+/// As there; what has been copied until then stays.
+pub fn duplicate_tree(
+    from: &Dir,
+    name: &OsStr,
+    to: &Dir,
+    new: &OsStr,
+    stop: &Stop,
+) -> io::Result<()> {
+    let meta = from.stat(name)?;
+    if meta.kind != FileKind::Folder {
+        return duplicate_as(from, name, to, new, stop);
+    }
+    let source = from.open_beneath(Path::new(name))?;
+    let tree = super::walk(&source, &|_, _| false, stop).map_err(io::Error::other)?;
+    to.make(new)?;
+    let copy = to.open_beneath(Path::new(new))?;
+    for folder in &tree.folders {
+        let (here, there) = (
+            source.open_beneath(&folder.rel)?,
+            copy.make_beneath(&folder.rel)?,
+        );
+        for entry in folder
+            .entries
+            .iter()
+            .filter(|e| e.meta.kind != FileKind::Folder)
+        {
+            duplicate_as(&here, &entry.name, &there, &entry.name, stop)?;
+        }
+    }
+    // Deepest first, so that dressing one does not change another's time.
+    for folder in tree.folders.iter().rev() {
+        let there = copy.open_beneath(&folder.rel)?;
+        if let Some((uid, gid)) = owner_of(&folder.meta) {
+            there.set_owner(uid, gid)?;
+        }
+        there.set_mode(folder.meta.mode)?;
+        there.set_time(folder.meta.mtime)?;
+    }
+    Ok(())
+}
+
 fn owner_of(meta: &Meta) -> Option<(u32, u32)> {
     super::is_root().then_some((meta.uid, meta.gid))
 }
@@ -119,5 +164,26 @@ mod tests {
         assert_eq!(dir.read_link(OsStr::new("link2")).unwrap(), b"/nowhere");
         assert!(copy("甲.md", "link").is_err());
         assert_eq!(dir.read_link(OsStr::new("link")).unwrap(), b"/nowhere");
+    }
+
+    #[test]
+    fn a_folder_is_copied_with_all_that_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("甲/b/c");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::write(deep.join("x"), "1").unwrap();
+        std::os::unix::fs::symlink("x", deep.join("l")).unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        let time = super::super::Stamp {
+            seconds: 7,
+            nanos: 9,
+        };
+        dir.set_time_of(OsStr::new("甲"), time).unwrap();
+        let (name, new) = (OsStr::new("甲"), OsStr::new("乙"));
+        duplicate_tree(&dir, name, &dir, new, &Stop::new()).unwrap();
+        assert_eq!(dir.stat(new).unwrap().mtime, time);
+        let copy = folder.path().join("乙/b/c");
+        assert_eq!(std::fs::read(copy.join("x")).unwrap(), b"1");
+        assert_eq!(std::fs::read_link(copy.join("l")).unwrap(), Path::new("x"));
     }
 }

@@ -91,6 +91,9 @@ pub struct Pending {
     record: Record,
 }
 
+const VIEWS_LATER: &str =
+    "everything else is done; `wbhome index` sets the project views when the cause is gone";
+
 /// What came of the steps of an entry.
 #[derive(Debug, Default)]
 pub struct Completed {
@@ -99,7 +102,9 @@ pub struct Completed {
     /// What was left as it was.
     pub left: Vec<mend::Left>,
     /// Why a swap was given up, if so, and with it all that came after: everything is as it was.
-    pub gave_up: Option<Error>,
+    gave_up: Option<Error>,
+    /// Why the project views could not be set, if so. They follow from the index, and nobody has to wait for them.
+    unviewed: Option<Error>,
 }
 
 /// Writes down what is about to be done.
@@ -140,9 +145,6 @@ impl Pending {
     /// What a step says.
     pub fn complete(self, home: &LockedHome, context: &Context) -> Result<Vec<String>> {
         let completed = self.complete_telling(home, context)?;
-        if let Some(why) = completed.gave_up {
-            return Err(why);
-        }
         let left = completed.left.iter().map(mend::Left::to_string);
         Ok(left.chain(completed.did).collect())
     }
@@ -152,8 +154,18 @@ impl Pending {
     /// # Errors
     /// What a step says.
     pub fn complete_telling(self, home: &LockedHome, context: &Context) -> Result<Completed> {
+        let mut completed = self.run(home, context)?;
+        match (completed.gave_up.take(), completed.unviewed.take()) {
+            (Some(why), _) => Err(why),
+            (None, Some(why)) => Err(why.hint(VIEWS_LATER)),
+            (None, None) => Ok(completed),
+        }
+    }
+
+    fn run(self, home: &LockedHome, context: &Context) -> Result<Completed> {
         let mut did = Vec::new();
         let mut left = Vec::new();
+        let mut unviewed = None;
         for step in &self.record.steps {
             step.check(&self.path)?;
             match step {
@@ -175,6 +187,10 @@ impl Pending {
                     Said::Did(line) => did.push(line),
                     Said::Left(what) => left.push(what),
                 },
+                Step::Views { .. } => match step.done(home, context) {
+                    Ok(line) => did.extend(line),
+                    Err(why) => unviewed = Some(why),
+                },
                 step => did.extend(step.done(home, context)?),
             }
         }
@@ -184,6 +200,7 @@ impl Pending {
             did,
             left,
             gave_up: None,
+            unviewed,
         })
     }
 
@@ -444,11 +461,14 @@ fn settle_one(home: &LockedHome, pending: Pending, context: &Context) -> Result<
         settled.pending = Some(error.to_string());
         return Ok(settled);
     }
-    let completed = pending.complete_telling(home, context)?;
+    let completed = pending.run(home, context)?;
+    let unviewed = completed
+        .unviewed
+        .map(|why| format!("{why}; {VIEWS_LATER}"));
     settled.did = match completed.gave_up {
         None => {
             let left = completed.left.iter().map(mend::Left::to_string);
-            left.chain(completed.did).collect()
+            left.chain(completed.did).chain(unviewed).collect()
         }
         Some(why) => {
             let hint = why.hints().last().cloned().unwrap_or_default();

@@ -180,14 +180,14 @@ impl From<&Meta> for Looks {
 }
 
 impl Step {
-    /// Steps are carried out in this order: a database's old log goes before the new database comes, and what is
-    /// moved has its new form by then.
+    /// Steps are carried out in this order: a database's old log goes right before the new database comes, and its
+    /// new one comes right after; what is moved has its new form by then.
     fn rank(&self) -> u8 {
         match self {
             Step::Take { .. } => 0,
-            Step::Put { .. } => 1,
-            Step::Make { .. } | Step::Move { .. } | Step::Drop { .. } => 2,
-            Step::Dress { .. } => 3,
+            Step::Put { .. } => 3,
+            Step::Make { .. } | Step::Move { .. } | Step::Drop { .. } => 4,
+            Step::Dress { .. } => 5,
         }
     }
 

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::carry::{Carry, Course, Place, below, drop_empty, find, make, second};
-use super::{Seen, Step, split, stamp};
+use super::{FORMER, Seen, Step, split, stamp};
 use crate::base::{Context, Error, Result, failpoint};
 use crate::disk;
 
@@ -20,7 +20,7 @@ impl Carry {
         let course = Course::of(steps);
         let mut overtaken = Vec::new();
         for step in steps {
-            self.keep_new_log(step, steps, &course, &mut overtaken, ctx)
+            self.keep_used_database(step, steps, &course, &mut overtaken, ctx)
                 .map_err(|e| self.fail(step, e))?;
         }
         for step in steps.iter().rev() {
@@ -52,9 +52,9 @@ impl Carry {
         Ok(overtaken)
     }
 
-    /// A log that somebody has begun beside the new database, or beside the old one without its own, is kept with
-    /// a copy of the database that it belongs to, before that is put back.
-    fn keep_new_log(
+    /// A database that was worked on since its log was taken away, or since it was replaced, is kept together with
+    /// the log that was begun; where the former one is to have its log back, it has its former content then.
+    fn keep_used_database(
         &self,
         step: &Step,
         steps: &[Step],
@@ -72,30 +72,62 @@ impl Carry {
         else {
             return Ok(());
         };
-        let place = self.root(*root)?;
-        let begun =
-            place.staging.find(OsStr::new(aside))?.is_some() || !course.waits(place, with)?;
-        if !begun || find(&place.dir, at)?.is_none() {
-            return Ok(());
-        }
-        let (parent, name) = split(at);
-        let dir = place.dir.open_beneath(parent)?;
         let database = steps.iter().find_map(|step| match step {
-            Step::Put { at, built, .. } if built == with => Some(at),
+            Step::Put { at, old, built, .. } if built == with => Some((&**at, *old)),
             _ => None,
         });
-        if let Some(database) = database
-            && find(&place.dir, database)?.is_some()
-        {
+        let Some((database, old)) = database else {
+            return Ok(());
+        };
+        let place = self.root(*root)?;
+        let is_aside = place.staging.find(OsStr::new(aside))?.is_some();
+        let is_put = !course.waits(place, with)?;
+        if !is_aside && !is_put {
+            return Ok(());
+        }
+        let (parent, name) = split(database);
+        let dir = place.dir.open_beneath(parent)?;
+        let there = dir.find(name)?;
+        let used = is_aside && !is_put && there.as_ref().map(Seen::from) != old;
+        // One that was put there by these steps goes with them.
+        let ours = |seen: Seen| {
+            steps.iter().any(|step| match step {
+                Step::Put {
+                    root: r,
+                    at: put,
+                    new,
+                    ..
+                } => r == root && put == at && *new == seen,
+                _ => false,
+            })
+        };
+        let log = find(&place.dir, at)?.is_some_and(|meta| !ours((&meta).into()));
+        if log && !used && there.is_some() {
             let to = self.room_for(*root, database)?;
-            let name = split(database).1;
             if to.find(name)?.is_none() {
                 disk::duplicate_as(&dir, name, &to, name, ctx.stop)?;
             }
         }
-        self.overtake(*root, at, &dir, name, ctx)?;
-        overtaken.push(at.to_path_buf());
+        if used && there.is_some() {
+            overtaken.push(database.to_path_buf());
+            self.overtake(*root, database, &dir, name, ctx)?;
+        }
+        if log {
+            overtaken.push(at.to_path_buf());
+            self.overtake(*root, at, &dir, split(at).1, ctx)?;
+        }
+        if used {
+            self.former(*root, database, &dir, ctx)?;
+        }
         Ok(())
+    }
+
+    /// Gives a file that is to have its log back the content that it had.
+    fn former(&self, root: usize, at: &Path, dir: &disk::Dir, ctx: &Context) -> io::Result<()> {
+        let (parent, name) = split(at);
+        let from = self.record().join(FORMER).join(root.to_string());
+        let from = disk::Dir::open(&from)?.open_beneath(parent)?;
+        disk::duplicate_as(&from, name, dir, name, ctx.stop)
     }
 
     fn back(&self, step: &Step, overtaken: &mut Vec<PathBuf>, ctx: &Context) -> io::Result<()> {
@@ -124,7 +156,13 @@ impl Carry {
                 if let Some(from) = below(dir, new_parent)?
                     && from.find(new)?.is_some_and(|meta| meta.ino == *ino)
                 {
-                    from.rename(new, &dir.make_beneath(parent)?, name)?;
+                    let back = dir.make_beneath(parent)?;
+                    // Made anew since by somebody who did not find it.
+                    if back.find(name)?.is_some() {
+                        overtaken.push(at.to_path_buf());
+                        self.overtake(root, at, &back, name, ctx)?;
+                    }
+                    from.rename(new, &back, name)?;
                 }
             }
             Step::Make { .. } => drop_empty(dir, at)?,

@@ -171,6 +171,10 @@ pub(super) struct Course<'s> {
     taken: HashSet<(usize, &'s Path)>,
     /// The numbers of the files that were built.
     built: HashMap<&'s str, u64>,
+    /// What belongs to a database, and the database.
+    logs: HashMap<(usize, &'s Path), &'s str>,
+    /// The places of files that were built, and how they look there.
+    databases: HashMap<&'s str, (&'s Path, Seen)>,
 }
 
 impl<'s> Course<'s> {
@@ -186,7 +190,28 @@ impl<'s> Course<'s> {
             moves: Moves::of(steps),
             taken: taken.map(Step::place).collect(),
             built: built.collect(),
+            logs: steps
+                .iter()
+                .filter_map(|step| match step {
+                    Step::Take { root, at, with, .. } => Some(((*root, &**at), with.as_str())),
+                    _ => None,
+                })
+                .collect(),
+            databases: steps
+                .iter()
+                .filter_map(|step| match step {
+                    Step::Put { at, new, built, .. } => Some((built.as_str(), (&**at, *new))),
+                    _ => None,
+                })
+                .collect(),
         }
+    }
+
+    /// The database to which what is put at `at` belongs: the name that its new form waits under, its place, and
+    /// how it looks there.
+    fn database_of(&self, root: usize, at: &Path) -> Option<(&'s str, (&'s Path, Seen))> {
+        let with = self.logs.get(&(root, at))?;
+        Some((with, *self.databases.get(with)?))
     }
 
     /// Whether a file that was built waits for its place still. Afterwards its name is that of what it has
@@ -226,6 +251,10 @@ impl Carry {
             record: record.to_path_buf(),
             roots: head.roots.iter().map(open).collect::<Result<_>>()?,
         })
+    }
+
+    pub fn record(&self) -> &Path {
+        &self.record
     }
 
     pub fn root(&self, root: usize) -> io::Result<&Place> {
@@ -314,6 +343,15 @@ impl Carry {
                 new, old, built, ..
             } => {
                 let waits = place.staging.find(OsStr::new(built))?;
+                if let Some(meta) = waits
+                    && meta.ino == new.ino
+                    && let Some((database, put)) = course.database_of(root, at)
+                {
+                    // A log goes beside the database that it belongs to and no other.
+                    return Ok(course.waits(place, database)?
+                        || there()?.is_none()
+                            && find(&place.dir, put.0)?.as_ref().map(Seen::from) == Some(put.1));
+                }
                 if waits.is_some_and(|meta| meta.ino != new.ino)
                     || course.taken.contains(&(root, at))
                 {
@@ -435,8 +473,8 @@ impl Carry {
         }
         match from.rename(name, &to, &own) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-                disk::duplicate_as(from, name, &to, &own, ctx.stop)?;
-                from.unlink(name)
+                disk::duplicate_tree(from, name, &to, &own, ctx.stop)?;
+                disk::remove_tree(from, name)
             }
             done => done,
         }

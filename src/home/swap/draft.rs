@@ -11,7 +11,7 @@ use super::carry::{self, Carry};
 use super::moves::Moves;
 use super::{Done, FORMER, HEAD, Head, Looks, Root, STEPS, Seen, Step, pair, read_done, split};
 use crate::base::{Context, Error, Result, failpoint, human};
-use crate::disk::{self, Digest, Dir, FileKind, FolderLock, Meta, NewFile};
+use crate::disk::{self, Buffers, Digest, Dir, FileKind, FolderLock, Meta, NewFile};
 use crate::home::journal::{self, Pending};
 use crate::home::{LockedHome, RelPath};
 use crate::state;
@@ -109,7 +109,16 @@ impl<'d> Draft<'d> {
             true => Some(carry::locked(&dir, &root.path)?),
             false => None,
         };
+        if root.application {
+            nobody_elses(&dir, &root.path)?;
+        }
+        let place = root.path.join(&staging);
         let staging = dir.make_beneath(&staging).map_err(fail)?;
+        if root.application {
+            // For whoever finds it: only this home can finish what it has begun.
+            let name = human::path(self.home.root()) + "\n";
+            disk::write_new(&place.join(OF_HOME), name.as_bytes(), 0o600)?;
+        }
         let former = self.folder.join(FORMER).join(number.to_string());
         disk::create_private_folder(&former)?;
         let former = Dir::open(&former).map_err(|e| Error::io("can not open", &former, e))?;
@@ -205,7 +214,7 @@ impl<'d> Draft<'d> {
         digest: Option<&Digest>,
         old: &Meta,
     ) -> Result<()> {
-        self.keep(root, path, old)?;
+        self.keep(root, path, old, false)?;
         self.put_prepared(root, path, built, digest, Some(old.into()))
     }
 
@@ -289,7 +298,11 @@ impl<'d> Draft<'d> {
         workshop
             .rename(name, &self.roots[root].staging, OsStr::new(&built))
             .map_err(fail)?;
-        self.put_built(root, path, &built, None, old)?;
+        self.keep(root, path, old, true)?;
+        let stop = self.ctx.stop;
+        let digest = disk::check_open(&new, &mut Buffers::new(), stop, &mut |_, _| {});
+        let digest = digest.ok().map(|checked| checked.digest);
+        self.put_prepared(root, path, &built, digest.as_ref(), Some(old.into()))?;
         Ok(built)
     }
 
@@ -300,7 +313,7 @@ impl<'d> Draft<'d> {
     /// When it can not be kept.
     pub fn take(&self, root: usize, path: &Path, old: Option<&Meta>, built: &str) -> Result<()> {
         if let Some(old) = old {
-            self.keep(root, path, old)?;
+            self.keep(root, path, old, true)?;
         }
         self.take_kept(root, path, old.map(Seen::from), built);
         Ok(())
@@ -358,7 +371,7 @@ impl<'d> Draft<'d> {
     }
 
     /// Keeps what is at `path` in the record: under a second name where that is possible, else as a copy.
-    pub(super) fn keep(&self, root: usize, path: &Path, old: &Meta) -> Result<()> {
+    fn keep(&self, root: usize, path: &Path, old: &Meta, in_place: bool) -> Result<()> {
         let open = &self.roots[root];
         let (parent, name) = split(path);
         let fail = |e| self.fail(root, path, e);
@@ -371,7 +384,8 @@ impl<'d> Draft<'d> {
         if let Ok(mut made) = open.made.lock() {
             made.insert(parent.to_path_buf());
         }
-        if old.kind == FileKind::File && to.hard_link(&from, name, name).is_ok() {
+        // A database is written in place: a second name would change with it.
+        if old.kind == FileKind::File && !in_place && to.hard_link(&from, name, name).is_ok() {
             return Ok(());
         }
         disk::duplicate_as(&from, name, &to, name, self.ctx.stop).map_err(fail)?;
@@ -439,8 +453,11 @@ impl<'d> Draft<'d> {
         let mut steps = std::mem::take(&mut *self.steps.lock().map_err(|_| died())?);
         steps.extend(self.dressing(&steps)?);
         move_what_was_put(&mut steps);
+        let (databases, logs) = databases_of(&steps);
         // Deepest first, so that dressing a folder does not change one that was dressed before.
         steps.sort_by_key(|step| match step {
+            Step::Put { built, .. } if databases.contains(built) => (1, 0),
+            Step::Put { root, at, .. } if logs.contains(&(*root, at.to_path_buf())) => (2, 0),
             Step::Dress { .. } => (step.rank(), usize::MAX - step.place().1.iter().count()),
             _ => (step.rank(), 0),
         });
@@ -521,6 +538,15 @@ impl Drop for Draft<'_> {
     }
 }
 
+/// Databases, by the names that their new forms wait under, and the places of what belongs to them.
+fn databases_of(steps: &[Step]) -> (HashSet<String>, HashSet<(usize, PathBuf)>) {
+    let taken = steps.iter().filter_map(|step| match step {
+        Step::Take { root, at, with, .. } => Some((with.clone(), (*root, at.to_path_buf()))),
+        _ => None,
+    });
+    taken.unzip()
+}
+
 /// The files that are put, by their place, and their numbers.
 fn new_files(steps: &[Step]) -> HashMap<(usize, PathBuf), u64> {
     let put = steps.iter().filter_map(|step| match step {
@@ -555,6 +581,29 @@ fn died() -> Error {
         crate::base::Kind::Bug,
         "a worker died while it built new files",
     )
+}
+
+/// The name of the file in a staging folder that says whose it is.
+const OF_HOME: &str = "home.txt";
+
+/// What another home has begun in a folder must be settled by that home first.
+fn nobody_elses(dir: &Dir, path: &Path) -> Result<()> {
+    let names = dir
+        .names()
+        .map_err(|e| Error::io("can not list", path, e))?;
+    let begun = names
+        .into_iter()
+        .find(|(name, _)| name.as_encoded_bytes().starts_with(b".wbhome-swap-"));
+    let Some((name, _)) = begun else {
+        return Ok(());
+    };
+    let begun = path.join(name);
+    let home = disk::read_small(&begun.join(OF_HOME), 1 << 16)?.unwrap_or_default();
+    let home = human::escape(String::from_utf8_lossy(&home).trim()).into_owned();
+    Err(Error::failed("another home has begun to change the agent application's folder, and was stopped:")
+        .at(&begun)
+        .hint(format!("settle that first, with any command that writes: wbhome --home {} index", human::quoted(Path::new(&home))))
+        .hint("if that home is gone, look into the folder: it holds new forms of files, or old ones that were taken off their place"))
 }
 
 /// The time of a root before anything was built in it.

@@ -466,7 +466,14 @@ fn rebuild(swap: &Swap, root: usize, at: &Path, draft: &Draft, ctx: &Context) ->
     let to = draft.staging(root);
     let built_name = std::ffi::OsStr::new(&built);
     let is_file = from.stat(name).map_err(fail)?.kind == FileKind::File;
-    if is_file && to.hard_link(&from, name, built_name).is_ok() {
+    // One that is written in place is copied, so that the record stays as it is until all of it is done.
+    let in_place = swap.steps.iter().any(|step| match step {
+        Step::Take {
+            root: r, at: path, ..
+        } => *r == root && split(path).0 == parent,
+        _ => false,
+    });
+    if is_file && !in_place && to.hard_link(&from, name, built_name).is_ok() {
         return Ok(built);
     }
     disk::duplicate_as(&from, name, to, built_name, ctx.stop).map_err(fail)?;
