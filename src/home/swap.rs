@@ -126,7 +126,7 @@ enum Step {
         root: usize,
         at: WirePath,
         new: Seen,
-        /// BLAKE3 of what was built, where it is known.
+        /// BLAKE3 of what was built, of a link's target, where it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<String>,
         old: Option<Seen>,

@@ -331,6 +331,27 @@ fn a_step_that_can_not_be_done_takes_the_others_back() {
 }
 
 #[test]
+fn undo_compares_content_where_only_dates_have_changed() {
+    let scene = scene();
+    let before = scene.picture();
+    let ctx = scene.place.context();
+    let home = scene.place.locked("migrate");
+    scene.draft(&home, &ctx).commit().unwrap();
+    // As a rename there and back, or a backup tool, leaves them: the filesystem says that something was changed.
+    for name in ["link", "settings.json", "db"] {
+        let path = scene.state.join(name);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::fs::rename(&path, scene.state.join("aside")).unwrap();
+        std::fs::rename(scene.state.join("aside"), &path).unwrap();
+    }
+    let rel = RelPath::new(RECORD).unwrap();
+    undo(&home, &rel, "migrate undo", false, &ctx).unwrap();
+    let mut now = scene.picture();
+    now.insert(String::new(), before[""].clone());
+    assert_eq!(now, before);
+}
+
+#[test]
 fn undo_refuses_when_a_log_was_begun_beside_the_database_and_keeps_both_when_forced() {
     let scene = scene();
     let ctx = scene.place.context();

@@ -202,7 +202,7 @@ impl<'d> Draft<'d> {
             staging.set_owner_of(name, old.uid, old.gid).map_err(fail)?;
         }
         staging.set_time_of(name, old.mtime).map_err(fail)?;
-        self.put_built(root, path, &built, None, old)
+        self.put_built(root, path, &built, Some(&disk::digest(target)), old)
     }
 
     /// What waits under `built` shall take its place at `path`; what is there is kept.

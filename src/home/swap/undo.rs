@@ -86,8 +86,13 @@ impl Look {
         };
         let fail = |e| Error::io("can not read", path, e);
         let dir = self.roots[root].open_beneath(parent).map_err(fail)?;
-        if dir.stat(name).map_err(fail)?.kind != FileKind::File {
-            return Ok(false);
+        match dir.stat(name).map_err(fail)?.kind {
+            FileKind::File => {}
+            FileKind::Symlink => {
+                let target = dir.read_link(name).map_err(fail)?;
+                return Ok(disk::digest(&target).to_hex().as_str() == digest);
+            }
+            _ => return Ok(false),
         }
         let checked = disk::check_file(&dir, name, &mut Buffers::new(), ctx.stop, &mut |_, _| {});
         Ok(checked.is_ok_and(|checked| checked.digest.to_hex().as_str() == digest))
