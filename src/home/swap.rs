@@ -31,6 +31,7 @@ use crate::disk::{self, Dir, Lines, Meta, Stamp};
 
 mod back;
 mod carry;
+mod course;
 mod draft;
 mod moves;
 mod undo;

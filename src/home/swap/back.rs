@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::carry::{Carry, Course, Place, below, drop_empty, find, make, second};
+use super::carry::{Carry, Place, below, drop_empty, find, make, second};
+use super::course::Course;
 use super::{FORMER, Seen, Step, split, stamp};
 use crate::base::{Context, Error, Result, failpoint};
 use crate::disk;

@@ -1,11 +1,10 @@
 //! Carrying a swap out, or giving it up: what the command itself does, and what the next one does after a kill.
 
-use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::moves::Moves;
+use super::course::Course;
 use super::{
     DONE, Done, HEAD, Head, Looks, OVERTAKEN, STEPS, Seen, Step, read_done, read_head, read_steps,
     split, stamp,
@@ -162,64 +161,6 @@ pub(super) struct Place {
     pub dir: Dir,
     pub staging: Dir,
     _lock: Option<FolderLock>,
-}
-
-/// What is asked of the steps often.
-pub(super) struct Course<'s> {
-    pub moves: Moves,
-    /// Where something is taken away.
-    taken: HashSet<(usize, &'s Path)>,
-    /// The numbers of the files that were built.
-    built: HashMap<&'s str, u64>,
-    /// What belongs to a database, and the database.
-    logs: HashMap<(usize, &'s Path), &'s str>,
-    /// The places of files that were built, and how they look there.
-    databases: HashMap<&'s str, (&'s Path, Seen)>,
-}
-
-impl<'s> Course<'s> {
-    pub fn of(steps: &'s [Step]) -> Course<'s> {
-        let taken = steps
-            .iter()
-            .filter(|step| matches!(step, Step::Take { .. }));
-        let built = steps.iter().filter_map(|step| match step {
-            Step::Put { built, new, .. } => Some((built.as_str(), new.ino)),
-            _ => None,
-        });
-        Course {
-            moves: Moves::of(steps),
-            taken: taken.map(Step::place).collect(),
-            built: built.collect(),
-            logs: steps
-                .iter()
-                .filter_map(|step| match step {
-                    Step::Take { root, at, with, .. } => Some(((*root, &**at), with.as_str())),
-                    _ => None,
-                })
-                .collect(),
-            databases: steps
-                .iter()
-                .filter_map(|step| match step {
-                    Step::Put { at, new, built, .. } => Some((built.as_str(), (&**at, *new))),
-                    _ => None,
-                })
-                .collect(),
-        }
-    }
-
-    /// The database to which what is put at `at` belongs: the name that its new form waits under, its place, and
-    /// how it looks there.
-    fn database_of(&self, root: usize, at: &Path) -> Option<(&'s str, (&'s Path, Seen))> {
-        let with = self.logs.get(&(root, at))?;
-        Some((with, *self.databases.get(with)?))
-    }
-
-    /// Whether a file that was built waits for its place still. Afterwards its name is that of what it has
-    /// replaced.
-    pub fn waits(&self, place: &Place, built: &str) -> io::Result<bool> {
-        let there = place.staging.find(OsStr::new(built))?;
-        Ok(there.is_some_and(|meta| self.built.get(built) == Some(&meta.ino)))
-    }
 }
 
 impl Place {
