@@ -331,7 +331,12 @@ fn mentions(
         return Ok(0);
     }
     let fail = |e| Error::io("can not read", looked.path.join(path), e);
-    let file = looked.dir.open_file(&entry.name).map_err(fail)?;
+    let folder = looked
+        .dir
+        .open_beneath(path.parent().unwrap_or(Path::new("")));
+    let file = folder
+        .and_then(|folder| folder.open_file(&entry.name))
+        .map_err(fail)?;
     let mut scan = rewriter.scan_binary();
     let checked = disk::check_open(&file, buffers, ctx.stop, &mut |chunk, _| {
         scan.push(chunk.unwrap_or(&[0]));
@@ -538,18 +543,8 @@ fn foreign_databases(
         let Some(entry) = looked.entry(&path) else {
             continue;
         };
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let below = Looked {
-            path: looked.path.join(folder),
-            dir: looked
-                .dir
-                .open_beneath(folder)
-                .map_err(|e| Error::io("can not open", looked.path.join(folder), e))?,
-            tree: Tree::default(),
-        };
         let mut buffers = Buffers::new();
-        let name = Path::new(&entry.name);
-        let count = mentions(&below, name, entry, moved.place, &mut buffers, ctx)?;
+        let count = mentions(looked, &path, entry, moved.place, &mut buffers, ctx)?;
         if count > 0 {
             binary.push(Mention {
                 path: path.into(),

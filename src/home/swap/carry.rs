@@ -293,9 +293,7 @@ impl Carry {
                         || there()?.is_none()
                             && find(&place.dir, put.0)?.as_ref().map(Seen::from) == Some(put.1));
                 }
-                if waits.is_some_and(|meta| meta.ino != new.ino)
-                    || course.taken.contains(&(root, at))
-                {
+                if waits.is_some_and(|meta| meta.ino != new.ino) || course.takes(root, at) {
                     return Ok(true);
                 }
                 let now = there()?.as_ref().map(Seen::from);
