@@ -18,7 +18,7 @@ const FLOORS: [&[&str]; 7] = [
     &["paths"],
     &["state"],
     &["home"],
-    &["browse", "check", "migrate", "sessions"],
+    &["browse", "check", "history", "migrate", "sessions"],
     &["cli"],
 ];
 

@@ -1,0 +1,11 @@
+//! Session text in git: which day which turn or memory changed, and what it was before.
+//!
+//! A home has one ordinary repository, which any git understands. This room walks and reads by itself, because what
+//! git would do on its own loses things here: a folder with a `.git` of its own would become a link to a commit that
+//! nobody has, line ends and filters would change bytes. It writes objects, index and refs in git's own formats.
+
+mod damage;
+mod repository;
+
+pub use damage::{Damage, damage};
+pub use repository::{Began, Branch, Repository, begin};

@@ -1,0 +1,393 @@
+//! The repository of a home: opening it only when it is sound enough, and making it.
+
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorClass, ErrorCode, RepositoryInitOptions, RepositoryState};
+use serde::Serialize;
+
+use crate::base::wire::WirePath;
+use crate::base::{Context, Error, Result, human};
+use crate::disk::{self, FileKind};
+use crate::home::{Home, LockedHome};
+
+/// The name that makes a folder a repository.
+pub(super) const DOT_GIT: &str = ".git";
+
+/// What this program keeps in a git dir for itself: nothing that git looks at.
+pub(super) const OWN: &str = "wbhome";
+
+/// What keeps git from changing a byte on the way in or out, whatever `.gitattributes` files say. It has the last
+/// word over those (gitattributes(5)), and does not travel with a clone.
+pub(super) const NEUTRAL: &str = "* -text -filter -ident -working-tree-encoding";
+
+/// The repository of a home, opened.
+pub struct Repository {
+    pub(super) git: git2::Repository,
+    root: PathBuf,
+}
+
+impl std::fmt::Debug for Repository {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Repository").field(&self.git.path()).finish()
+    }
+}
+
+/// Where commits go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The full name of the ref, such as `refs/heads/main`.
+    pub name: String,
+    /// Its newest commit; `None` before the first.
+    pub tip: Option<git2::Oid>,
+}
+
+impl Repository {
+    /// Opens the repository of a home; `None` when it has none.
+    ///
+    /// # Errors
+    /// One that another user owns, that is bare, that belongs to another folder, that a sync client tore, or of a
+    /// kind that this program can not write.
+    pub fn open(home: &Home) -> Result<Option<Repository>> {
+        let root = disk::real_path(home.root())?;
+        let dot_git = root.join(DOT_GIT);
+        let Some(found) = disk::stat(&dot_git)? else {
+            return Ok(None);
+        };
+        let git = git2::Repository::open(&root).map_err(|e| not_opened(&dot_git, found.kind, e))?;
+        let repository = Repository { git, root };
+        repository.refuse_strange()?;
+        Ok(Some(repository))
+    }
+
+    /// Like [`Repository::open`], where there has to be one.
+    ///
+    /// # Errors
+    /// Also when there is none.
+    pub fn expect(home: &Home) -> Result<Repository> {
+        Repository::open(home)?.ok_or_else(|| {
+            Error::failed("the home has no history yet:")
+                .at(home.root())
+                .hint("`wbhome commit` begins one")
+        })
+    }
+
+    fn refuse_strange(&self) -> Result<()> {
+        let at = |error: Error| error.at(self.dir());
+        if self.git.is_bare() {
+            return Err(at(Error::failed("the repository of the home is bare:"))
+                .hint("if that is a mistake: git config core.bare false"));
+        }
+        if self.git.is_worktree() {
+            return Err(at(Error::failed(
+                "the home is a linked worktree of another repository:",
+            ))
+            .hint("give it a repository of its own: move its .git away, then wbhome init"));
+        }
+        let work = self.git.workdir().unwrap_or(Path::new(""));
+        if disk::real_path(work)? != self.root {
+            return Err(at(Error::failed(format!(
+                "the repository belongs to another folder, {}:",
+                human::path(work)
+            )))
+            .hint(format!(
+                "if the home was moved: git --git-dir={} config core.worktree {}",
+                human::quoted(self.dir()),
+                human::quoted(&self.root)
+            )));
+        }
+        Ok(())
+    }
+
+    /// The git dir: `.git` in the home, or the folder elsewhere that it names.
+    pub fn dir(&self) -> &Path {
+        self.git.path()
+    }
+
+    /// The home, with links resolved.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The branch that a commit goes to.
+    ///
+    /// # Errors
+    /// A detached HEAD, a merge or the like in its middle, a branch that is gone or torn: a commit would make it worse.
+    pub fn branch(&self) -> Result<Branch> {
+        let fail = |e| torn(self.dir(), "HEAD", e);
+        let head = self.git.find_reference("HEAD").map_err(fail)?;
+        let Some(name) = head.symbolic_target().ok().flatten().map(str::to_owned) else {
+            return Err(Error::failed("HEAD is detached, so a commit would belong to no branch:")
+                .at(self.dir())
+                .hint("git switch BRANCH puts it back; git switch -c NAME keeps what was committed since"));
+        };
+        if self.git.state() != RepositoryState::Clean {
+            let (what, end) = in_the_middle(self.git.state());
+            return Err(
+                Error::failed(format!("the repository is in the middle of {what}:"))
+                    .at(self.dir())
+                    .hint(format!("finish it with git, or give it up: {end}")),
+            );
+        }
+        let tip = match self.git.find_reference(&name) {
+            Ok(reference) => {
+                let commit = reference.peel_to_commit();
+                let commit = commit.map_err(|e| torn(self.dir(), &name, e))?;
+                commit.tree().map_err(|e| torn(self.dir(), &name, e))?;
+                Some(commit.id())
+            }
+            Err(error) if error.code() == ErrorCode::NotFound => {
+                self.refuse_lost(&name)?;
+                None
+            }
+            Err(error) => return Err(torn(self.dir(), &name, error)),
+        };
+        Ok(Branch { name, tip })
+    }
+
+    /// A branch without a ref has no commit yet; or a sync client has lost the ref, and a first commit would cut off
+    /// all that came before.
+    fn refuse_lost(&self, name: &str) -> Result<()> {
+        let Ok(log) = self.git.reflog(name) else {
+            return Ok(());
+        };
+        let Some(last) = log.get(0) else {
+            return Ok(());
+        };
+        let short = name.strip_prefix("refs/heads/").unwrap_or(name);
+        Err(Error::failed(format!(
+            "the branch {} is gone, and its log ends at {}:",
+            human::escape(short),
+            last.id_new()
+        ))
+        .at(self.dir())
+        .hint(format!(
+            "put it back: git update-ref {} {}",
+            human::quoted(Path::new(name)),
+            last.id_new()
+        )))
+    }
+
+    /// Whether the settings of the repository and its attributes leave bytes as they are when git itself reads or
+    /// writes them; each line says what does not, and the command that mends it.
+    pub fn advice(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let git = format!("git -C {}", human::quoted(&self.root));
+        if let Ok(config) = self.git.config().and_then(|mut config| config.snapshot()) {
+            let value = config.get_string("core.autocrlf").unwrap_or_default();
+            if !value.is_empty() && !matches!(value.as_str(), "false" | "no" | "off" | "0") {
+                lines.push(format!(
+                    "core.autocrlf is {}: git would change line ends. {git} config core.autocrlf false",
+                    human::escape(&value)
+                ));
+            }
+        }
+        let attributes = self.dir().join("info/attributes");
+        let text = disk::read(&attributes).ok().flatten().unwrap_or_default();
+        if !text
+            .split(|b| *b == b'\n')
+            .any(|line| line == NEUTRAL.as_bytes())
+        {
+            lines.push(format!(
+                "{} does not keep .gitattributes from changing bytes: it wants the line `{NEUTRAL}`",
+                human::path(&attributes)
+            ));
+        }
+        lines
+    }
+}
+
+/// What was made or found by [`begin`].
+#[derive(Clone, Debug, Serialize)]
+pub struct Began {
+    /// The git dir.
+    #[serde(flatten)]
+    pub dir: WirePath,
+    /// Whether it was there before.
+    pub adopted: bool,
+    /// What in an adopted one would change bytes, and the command that mends it.
+    pub advice: Vec<String>,
+}
+
+/// Makes the repository of a home, in it or at `elsewhere`; one that is there is left as it is.
+///
+/// # Errors
+/// As [`Repository::open`]; a place that holds something else; what can not be written.
+pub fn begin(home: &LockedHome, elsewhere: Option<&Path>, context: &Context) -> Result<Began> {
+    if let Some(repository) = Repository::open(home)? {
+        return Ok(Began {
+            dir: repository.dir().to_path_buf().into(),
+            adopted: true,
+            advice: repository.advice(),
+        });
+    }
+    let dir = match elsewhere {
+        None => make_inside(home, context)?,
+        Some(dir) => make_elsewhere(home, dir)?,
+    };
+    Ok(Began {
+        dir: dir.into(),
+        adopted: false,
+        advice: Vec::new(),
+    })
+}
+
+/// Made whole beside, then renamed: half a repository is worse than none.
+fn make_inside(home: &LockedHome, context: &Context) -> Result<PathBuf> {
+    let root = disk::real_path(home.root())?;
+    let scratch = home.scratch(context)?;
+    let mut options = options();
+    let git = git2::Repository::init_opts(scratch.path(), &mut options)
+        .map_err(|e| not_made(scratch.path(), e))?;
+    furnish(&git)?;
+    drop(git);
+    make_durable(scratch.path())?;
+    let dir = root.join(DOT_GIT);
+    disk::rename_no_replace(&scratch.path().join(DOT_GIT), &dir)?;
+    Ok(dir)
+}
+
+fn make_elsewhere(home: &LockedHome, dir: &Path) -> Result<PathBuf> {
+    let root = disk::real_path(home.root())?;
+    let wanted = root.join(dir);
+    let hint = "[git] dir in wbhome.toml names it";
+    let Some(parent) = wanted.parent().filter(|parent| disk::is_folder(parent)) else {
+        return Err(Error::failed(
+            "the folder that the repository should lie in is not there; is its disk mounted?",
+        )
+        .at(wanted.parent().unwrap_or(&wanted))
+        .hint(hint));
+    };
+    let wanted = disk::real_path(parent)?.join(wanted.file_name().unwrap_or_default());
+    if wanted.starts_with(&root) {
+        return Err(
+            Error::failed("the repository can not lie in the home under another name:")
+                .at(&wanted)
+                .hint(format!("{hint}; without it, it is .git")),
+        );
+    }
+    if disk::exists(&wanted) && !disk::read_dir_names(&wanted)?.is_empty() {
+        let git = git2::Repository::open_bare(&wanted).map_err(|_| {
+            Error::failed("there is something else already where the repository should be:")
+                .at(&wanted)
+                .hint(hint)
+        })?;
+        let work = git
+            .config()
+            .and_then(|config| config.get_path("core.worktree"));
+        if !work.is_ok_and(|work| disk::real_path(&work).is_ok_and(|work| work == root)) {
+            return Err(
+                Error::failed("the repository there is that of another folder:")
+                    .at(&wanted)
+                    .hint(format!(
+                        "if the home was moved: git --git-dir={} config core.worktree {}",
+                        human::quoted(&wanted),
+                        human::quoted(&root)
+                    )),
+            );
+        }
+        let name = std::os::unix::ffi::OsStrExt::as_bytes(wanted.as_os_str());
+        let link = [b"gitdir: ".as_slice(), name, b"\n"].concat();
+        disk::write_new(&root.join(DOT_GIT), &link, 0o600)?;
+        return Ok(wanted);
+    }
+    disk::create_private_folder(&wanted)?;
+    let mut options = options();
+    options.no_dotgit_dir(true).workdir_path(&root);
+    let git =
+        git2::Repository::init_opts(&wanted, &mut options).map_err(|e| not_made(&wanted, e))?;
+    furnish(&git)?;
+    drop(git);
+    make_durable(&wanted)?;
+    Ok(wanted)
+}
+
+fn options() -> RepositoryInitOptions {
+    let configured = git2::Config::open_default()
+        .and_then(|config| config.get_string("init.defaultBranch"))
+        .ok()
+        .filter(|name| git2::Branch::name_is_valid(name).unwrap_or(false));
+    let mut options = RepositoryInitOptions::new();
+    // A template of the user's may bring hooks and attributes: this repository is a store, not a project.
+    options
+        .external_template(false)
+        .mkpath(true)
+        .initial_head(&configured.unwrap_or_else(|| "main".to_owned()));
+    options
+}
+
+fn furnish(git: &git2::Repository) -> Result<()> {
+    let fail = |e| not_made(git.path(), e);
+    let mut config = git.config().map_err(fail)?;
+    config.set_str("core.autocrlf", "false").map_err(fail)?;
+    // Names in any language are shown as they are.
+    config.set_str("core.quotePath", "false").map_err(fail)?;
+    let text = format!(
+        "# Bytes go in and come out as they are. This file does not travel with a clone.\n{NEUTRAL}\n"
+    );
+    let info = git.path().join("info");
+    disk::create_private_folder(&info)?;
+    disk::write_new(&info.join("attributes"), text.as_bytes(), 0o600)
+}
+
+/// Some dozen files and folders: one call for all of them.
+fn make_durable(dir: &Path) -> Result<()> {
+    disk::Dir::open(dir)
+        .and_then(|dir| disk::sync_filesystem(&dir))
+        .map_err(|e| Error::io("can not write to", dir, e))
+}
+
+fn not_made(dir: &Path, error: git2::Error) -> Error {
+    Error::failed("can not make the repository")
+        .at(dir)
+        .because(error)
+}
+
+fn not_opened(dot_git: &Path, kind: FileKind, error: git2::Error) -> Error {
+    let failed = |what: &str| Error::failed(what).at(dot_git);
+    match (error.code(), error.class()) {
+        (ErrorCode::Owner, _) => failed("another user owns the repository, so it is not obeyed:")
+            .hint(format!(
+                "if that is as it should be: git config --global --add safe.directory {}",
+                human::quoted(dot_git.parent().unwrap_or(dot_git))
+            )),
+        (ErrorCode::NotFound, _) if kind == FileKind::File => {
+            let named = disk::read_small(dot_git, 8 << 10).ok().flatten().unwrap_or_default();
+            let named = String::from_utf8_lossy(&named).trim().to_owned();
+            failed("the repository that it names is not there; is its disk mounted?")
+                .because(std::io::Error::other(named))
+        }
+        (ErrorCode::NotFound, _) => failed("is no repository, or parts of it are missing:")
+            .hint("a sync client may have torn it: move it away, keep it, and begin anew with wbhome init"),
+        (_, ErrorClass::Config) => failed("its configuration can not be read:")
+            .because(error)
+            .hint("git config --file .git/config --list shows the line"),
+        _ => failed("the repository can not be opened:").because(error),
+    }
+}
+
+/// What is read of git's own files and makes no sense.
+pub(super) fn torn(dir: &Path, what: &str, error: git2::Error) -> Error {
+    Error::failed(format!("{} of the repository can not be read:", human::escape(what)))
+        .at(dir)
+        .because(error)
+        .hint("`wbhome check` names what a sync client tore; git fsck looks at everything. Nothing was changed")
+}
+
+fn in_the_middle(state: RepositoryState) -> (&'static str, &'static str) {
+    match state {
+        RepositoryState::Clean | RepositoryState::Merge => ("a merge", "git merge --abort"),
+        RepositoryState::Revert | RepositoryState::RevertSequence => {
+            ("a revert", "git revert --abort")
+        }
+        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => {
+            ("a cherry-pick", "git cherry-pick --abort")
+        }
+        RepositoryState::Bisect => ("a bisect", "git bisect reset"),
+        RepositoryState::Rebase
+        | RepositoryState::RebaseInteractive
+        | RepositoryState::RebaseMerge => ("a rebase", "git rebase --abort"),
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => {
+            ("applying mails", "git am --abort")
+        }
+    }
+}
