@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
-    check, complete, index, init, label, ls, man, migrate, mv, new, path, relink, restore, rm,
+    check, commit, complete, index, init, label, ls, man, migrate, mv, new, path, relink, restore,
+    rm,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -87,6 +88,7 @@ pub(super) enum Verb {
     Restore(restore::RestoreArgs),
     Index(index::IndexArgs),
     Check(check::CheckArgs),
+    Commit(commit::CommitArgs),
     Relink(relink::RelinkArgs),
     Migrate(migrate::MigrateArgs),
 

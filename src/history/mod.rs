@@ -4,8 +4,19 @@
 //! git would do on its own loses things here: a folder with a `.git` of its own would become a link to a commit that
 //! nobody has, line ends and filters would change bytes. It writes objects, index and refs in git's own formats.
 
+pub mod commit;
+mod consolidate;
 mod damage;
+mod left_out;
+mod message;
+mod pack;
+mod read;
 mod repository;
+mod select;
+mod staging;
+mod tree;
 
 pub use damage::{Damage, damage};
+pub use left_out::Why;
+pub use message::{Counted, SessionChange};
 pub use repository::{Began, Branch, Repository, begin};

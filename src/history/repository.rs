@@ -167,6 +167,22 @@ impl Repository {
         )))
     }
 
+    /// Makes libgit2 write refs through to the disk in this run. The setting of that name is one that git calls
+    /// outdated, so it is not written into the repository's own configuration.
+    pub(super) fn make_refs_durable(&self) -> Result<()> {
+        let own = self.dir().join(OWN);
+        let file = own.join("durable");
+        disk::create_private_folder(&own)?;
+        let text = b"[core]\n\tfsyncObjectFiles = true\n";
+        if disk::read(&file)?.as_deref() != Some(text) {
+            disk::overwrite(&file, text)?;
+        }
+        self.git
+            .config()
+            .and_then(|mut config| config.add_file(&file, git2::ConfigLevel::App, true))
+            .map_err(|e| Error::failed("the configuration of git can not be read:").because(e))
+    }
+
     /// Whether the settings of the repository and its attributes leave bytes as they are when git itself reads or
     /// writes them; each line says what does not, and the command that mends it.
     pub fn advice(&self) -> Vec<String> {
