@@ -79,7 +79,10 @@ pub(super) fn run(
             Repository::expect(&locked)?
         }
     };
-    let done = commit::apply(&locked, &repository, &request, ctx)?;
+    let mut done = commit::apply(&locked, &repository, &request, ctx)?;
+    if args.consolidate {
+        done.consolidated = Some(history::consolidate::now(&locked, &repository, ctx)?);
+    }
     warn(&done, console);
     console.report("commit/1", &done, |out| write(out, &done, console.verbose))?;
     Ok(exit(&done))
@@ -136,7 +139,7 @@ fn write(out: &mut String, done: &Outcome, verbose: bool) {
     }
     write_left_out(out, done, verbose);
     if let Some(consolidated) = &done.consolidated {
-        let _ = writeln!(out, "{}", human::escape(consolidated));
+        let _ = writeln!(out, "{consolidated}");
     }
 }
 

@@ -130,8 +130,8 @@ pub struct Outcome {
     pub nested: Vec<WirePath>,
     /// What could not be read.
     pub unread: Vec<Unread>,
-    /// What was done so that the repository stays small, for a person.
-    pub consolidated: Option<String>,
+    /// What was done so that the repository stays small.
+    pub consolidated: Option<consolidate::Consolidated>,
     /// What could not be done to keep it small; the commit stands.
     pub not_consolidated: Option<String>,
 }
@@ -534,8 +534,28 @@ pub fn apply(
     request: &Request,
     context: &Context,
 ) -> Result<Outcome> {
-    let _lock = IndexLock::take(repository, home, context)?;
-    failpoint::hit("commit.locked");
+    let mut outcome = {
+        let _lock = IndexLock::take(repository, home, context)?;
+        failpoint::hit("commit.locked");
+        locked(home, repository, request, context)?
+    };
+    if outcome.commit.is_some() {
+        // The commit stands, whatever becomes of this.
+        match consolidate::when_due(home, repository, context) {
+            Ok(done) => outcome.consolidated = done,
+            Err(error) => outcome.not_consolidated = Some(error.to_string()),
+        }
+    }
+    Ok(outcome)
+}
+
+/// The commit itself, while nobody else writes the index.
+fn locked(
+    home: &LockedHome,
+    repository: &Repository,
+    request: &Request,
+    context: &Context,
+) -> Result<Outcome> {
     let mut plan = plan(home, repository, request, context)?;
     let mut outcome = plan.outcome();
     if plan.is_settled() && base_is_index(repository, &plan)? {
@@ -580,10 +600,17 @@ pub fn apply(
         }
     };
     context.stop.check()?;
-    let writer = sink.into_writer().map_err(io)?;
-    let (objects, mut bytes) = (writer.len() as u64, 0);
+    let (mut objects, mut bytes) = (0, 0);
     if commit.is_some() {
-        bytes = writer.finish().map_err(io)?.1;
+        (objects, bytes) = sink.size().map_err(io)?;
+        let small = consolidate::small(&packs).ok().flatten();
+        let small = small.map(|small| small.fold(&packs, &sink));
+        let small = small.transpose().map_err(io)?;
+        let (name, _) = sink.into_writer().map_err(io)?.finish().map_err(io)?;
+        if let Some(small) = small {
+            // What stays is folded by a later commit.
+            let _ = small.remove(&packs, &name);
+        }
         repository
             .git
             .odb()

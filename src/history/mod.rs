@@ -5,7 +5,7 @@
 //! nobody has, line ends and filters would change bytes. It writes objects, index and refs in git's own formats.
 
 pub mod commit;
-mod consolidate;
+pub mod consolidate;
 mod damage;
 mod left_out;
 mod message;
@@ -19,4 +19,4 @@ mod tree;
 pub use damage::{Damage, damage};
 pub use left_out::Why;
 pub use message::{Counted, SessionChange};
-pub use repository::{Began, Branch, Repository, begin};
+pub use repository::{Began, Beginning, Branch, Repository, begin, beginning};

@@ -150,9 +150,12 @@ impl<'d> Writer<'d> {
         Ok(())
     }
 
-    /// How many objects it has.
-    pub fn len(&self) -> usize {
-        self.entries.len()
+    /// How many objects it has, and how many bytes they take.
+    pub fn size(&self) -> (u64, u64) {
+        (
+            self.entries.len() as u64,
+            self.written + self.buffer.len() as u64 - HEADER,
+        )
     }
 
     /// Completes the pack and its index, makes both durable and gives them their names, the pack first: git looks at
@@ -248,3 +251,83 @@ fn index(entries: &mut [Entry], pack_sum: &[u8; 20]) -> Vec<u8> {
 
 /// Marks an offset that stands in the table of long ones.
 const FAR: u32 = 1 << 31;
+
+/// An object as it stands in a pack.
+pub(super) struct Raw {
+    pub oid: Oid,
+    pub bytes: Vec<u8>,
+    pub crc: u32,
+}
+
+/// The objects of a pack of at most `limit` bytes, as they stand; `None` of one that is larger, is not understood,
+/// or has an object that stands relative to another.
+///
+/// # Errors
+/// What can not be read, and an object whose checksum is wrong.
+pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> io::Result<Option<Vec<Raw>>> {
+    let file = |ending: &str| {
+        let name = OsString::from(format!("{name}.{ending}"));
+        crate::disk::read_small_in(dir, &name, limit)
+    };
+    let (Some(pack), Some(index)) = (file("pack")?, file("idx")?) else {
+        return Ok(None);
+    };
+    let Some(mut entries) = entries_of(&index) else {
+        return Ok(None);
+    };
+    entries.sort_unstable_by_key(|entry| entry.offset);
+    let end = pack.len().saturating_sub(20) as u64;
+    let ends = entries
+        .iter()
+        .skip(1)
+        .map(|entry| entry.offset)
+        .chain([end]);
+    let mut objects = Vec::with_capacity(entries.len());
+    for (entry, end) in entries.iter().zip(ends) {
+        let range = usize::try_from(entry.offset)
+            .ok()
+            .zip(usize::try_from(end).ok());
+        let Some(bytes) = range.and_then(|(from, to)| pack.get(from..to)) else {
+            return Ok(None);
+        };
+        if bytes
+            .first()
+            .is_none_or(|first| !matches!(first >> 4 & 7, 1..=4))
+        {
+            return Ok(None);
+        }
+        let mut crc = Crc::new();
+        crc.update(bytes);
+        if crc.sum() != entry.crc {
+            return Ok(None);
+        }
+        objects.push(Raw {
+            oid: entry.oid,
+            bytes: bytes.to_vec(),
+            crc: entry.crc,
+        });
+    }
+    Ok(Some(objects))
+}
+
+/// What the index of a pack says, when it is one of version 2 without long offsets.
+fn entries_of(index: &[u8]) -> Option<Vec<Entry>> {
+    let rest = index.strip_prefix(b"\xfftOc\0\0\0\x02")?;
+    let number = |bytes: &[u8], at: usize| {
+        let bytes = bytes.get(at * 4..at * 4 + 4)?;
+        Some(u32::from_be_bytes(bytes.try_into().ok()?))
+    };
+    let count = number(rest, 255)? as usize;
+    let oids = rest.get(1024..1024 + count * 20)?;
+    let crcs = rest.get(1024 + count * 20..1024 + count * 24)?;
+    let offsets = rest.get(1024 + count * 24..1024 + count * 28)?;
+    let entry = |(n, oid): (usize, &[u8])| {
+        let offset = number(offsets, n).filter(|offset| *offset < FAR)?;
+        Some(Entry {
+            oid: Oid::from_bytes(oid).ok()?,
+            offset: u64::from(offset),
+            crc: number(crcs, n)?,
+        })
+    };
+    oids.chunks_exact(20).enumerate().map(entry).collect()
+}

@@ -11,7 +11,7 @@ use git2::{IndexEntry, ObjectType, Oid};
 use rayon::prelude::*;
 
 use super::left_out::{Left, Why};
-use super::pack::{Encoded, Encoder, Writer};
+use super::pack::{Encoded, Encoder, Raw, Writer};
 use super::staging::Staging;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta, Steady};
@@ -86,6 +86,22 @@ impl<'d> Sink<'d> {
             true => self.add(&encoder.encode(oid, kind, content)?),
             false => Ok(()),
         }
+    }
+
+    /// Adds an object as it stands in another pack, unless it came before.
+    pub fn put_raw(&self, object: &Raw) -> io::Result<()> {
+        match self.announce(object.oid)? {
+            true => self
+                .lock()?
+                .0
+                .add_raw(object.oid, &object.bytes, object.crc),
+            false => Ok(()),
+        }
+    }
+
+    /// How many objects it has, and how many bytes.
+    pub fn size(&self) -> io::Result<(u64, u64)> {
+        Ok(self.lock()?.0.size())
     }
 
     /// The pack, when all workers are done.

@@ -212,6 +212,33 @@ impl Repository {
     }
 }
 
+/// What [`begin`] would do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Beginning {
+    /// The git dir.
+    #[serde(flatten)]
+    pub dir: WirePath,
+    /// Whether it is there already.
+    pub exists: bool,
+}
+
+/// What [`begin`] would do with a home that is there.
+///
+/// # Errors
+/// As [`Repository::open`].
+pub fn beginning(home: &Home, elsewhere: Option<&Path>) -> Result<Beginning> {
+    let found = Repository::open(home)?;
+    let dir = match (&found, elsewhere) {
+        (Some(repository), _) => repository.dir().to_path_buf(),
+        (None, Some(dir)) => home.root().join(dir),
+        (None, None) => home.root().join(DOT_GIT),
+    };
+    Ok(Beginning {
+        dir: dir.into(),
+        exists: found.is_some(),
+    })
+}
+
 /// What was made or found by [`begin`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Began {
@@ -256,7 +283,7 @@ fn make_inside(home: &LockedHome, context: &Context) -> Result<PathBuf> {
         .map_err(|e| not_made(scratch.path(), e))?;
     furnish(&git)?;
     drop(git);
-    make_durable(scratch.path())?;
+    make_durable(&scratch.path().join(DOT_GIT))?;
     let dir = root.join(DOT_GIT);
     disk::rename_no_replace(&scratch.path().join(DOT_GIT), &dir)?;
     Ok(dir)
@@ -345,11 +372,15 @@ fn furnish(git: &git2::Repository) -> Result<()> {
     disk::write_new(&info.join("attributes"), text.as_bytes(), 0o600)
 }
 
-/// Some dozen files and folders: one call for all of them.
+/// Without these two it is no repository. What else was made is there to be read by people.
 fn make_durable(dir: &Path) -> Result<()> {
-    disk::Dir::open(dir)
-        .and_then(|dir| disk::sync_filesystem(&dir))
-        .map_err(|e| Error::io("can not write to", dir, e))
+    let fail = |e| Error::io("can not write to", dir, e);
+    let opened = disk::Dir::open(dir).map_err(fail)?;
+    for name in ["HEAD", "config"] {
+        let file = opened.open_file(std::ffi::OsStr::new(name));
+        file.and_then(|file| file.sync_all()).map_err(fail)?;
+    }
+    opened.sync().map_err(fail)
 }
 
 fn not_made(dir: &Path, error: git2::Error) -> Error {
