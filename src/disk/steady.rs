@@ -136,7 +136,7 @@ mod tests {
         assert!(!content.fresh);
     }
 
-    fn while_writing(write: impl Fn(&std::fs::File, u64) + Send, look: impl Fn(&Steady)) {
+    fn while_writing(write: impl Fn(&std::fs::File, u64) + Sync, look: impl Fn(&Steady)) {
         let (folder, dir) = place();
         let path = folder.path().join("turn");
         std::fs::write(&path, vec![b'0'; 2 << 20]).unwrap();

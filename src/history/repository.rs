@@ -103,11 +103,6 @@ impl Repository {
         self.git.path()
     }
 
-    /// The home, with links resolved.
-    pub(super) fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// The branch that a commit goes to.
     ///
     /// # Errors
@@ -278,8 +273,8 @@ pub fn begin(home: &LockedHome, elsewhere: Option<&Path>, context: &Context) -> 
 fn make_inside(home: &LockedHome, context: &Context) -> Result<PathBuf> {
     let root = disk::real_path(home.root())?;
     let scratch = home.scratch(context)?;
-    let mut options = options();
-    let git = git2::Repository::init_opts(scratch.path(), &mut options)
+    let options = options();
+    let git = git2::Repository::init_opts(scratch.path(), &options)
         .map_err(|e| not_made(scratch.path(), e))?;
     furnish(&git)?;
     drop(git);
@@ -336,8 +331,7 @@ fn make_elsewhere(home: &LockedHome, dir: &Path) -> Result<PathBuf> {
     disk::create_private_folder(&wanted)?;
     let mut options = options();
     options.no_dotgit_dir(true).workdir_path(&root);
-    let git =
-        git2::Repository::init_opts(&wanted, &mut options).map_err(|e| not_made(&wanted, e))?;
+    let git = git2::Repository::init_opts(&wanted, &options).map_err(|e| not_made(&wanted, e))?;
     furnish(&git)?;
     drop(git);
     make_durable(&wanted)?;
