@@ -11,8 +11,9 @@ use super::findings;
 use super::output::{Console, FAINT, STRONG, styled};
 use super::place;
 use crate::base::{Context, Error, Exit, Result, human};
-use crate::check::{self, FindingKind, Options, Outcome};
+use crate::check::{self, Finding, FindingKind, Options, Outcome};
 use crate::disk::Dir;
+use crate::history;
 use crate::home::{Home, Index, resolve_in};
 use crate::migrate;
 use crate::state::Agent;
@@ -122,10 +123,24 @@ fn look(
     let mut outcome = check::inspect(&root, home.root(), index.as_ref(), options, ctx)?;
     migrate::add_stale_paths(home, &root, options, &mut outcome, ctx)?;
     check::add_running(home, agents, index.as_ref(), options, &mut outcome);
+    if options.only.is_none() {
+        outcome.add(torn_history(home, ctx)?);
+    }
     Ok(Found {
         outcome,
         broken_index: index.is_none(),
     })
+}
+
+/// What is wrong with the repository of the home.
+fn torn_history(home: &Home, ctx: &Context) -> Result<Vec<Finding>> {
+    let finding = |damage: history::Damage| {
+        Finding::new(FindingKind::TornHistory, damage.path.0, damage.what)
+    };
+    Ok(history::damage(home, ctx)?
+        .into_iter()
+        .map(finding)
+        .collect())
 }
 
 impl Found {
