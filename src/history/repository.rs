@@ -142,6 +142,10 @@ impl Repository {
     /// A branch without a ref has no commit yet; or a sync client has lost the ref, and a first commit would cut off
     /// all that came before.
     fn refuse_lost(&self, name: &str) -> Result<()> {
+        // Reading a log that is not there would make it.
+        if !self.git.reference_has_log(name).unwrap_or(false) {
+            return Ok(());
+        }
         let Ok(log) = self.git.reflog(name) else {
             return Ok(());
         };
