@@ -4,15 +4,18 @@
 //! line of a session, and a session may be one line. A person's rules look at the whole file that has a keyword, as
 //! gitleaks does.
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use std::collections::BTreeSet;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
 use super::compile::Rule;
+use super::view::Reading;
 use crate::base::{Error, Kind, Result};
 
 /// How far before a keyword a match of ours may begin.
 const BEFORE: usize = 128;
 /// How far after its beginning a match of ours may end; one that reaches so far is followed to its end.
-const AFTER: usize = 1024;
+const AFTER: usize = 512;
 
 /// The keywords of all rules.
 #[derive(Debug)]
@@ -65,28 +68,31 @@ impl Keywords {
         })
     }
 
-    /// Where the rules are to be tried in a text.
-    pub(super) fn places(&self, text: &[u8]) -> Places {
+    /// Where the rules are to be tried in a reading. `whole` are the rules that look at all of it: it grows from one
+    /// reading to the next.
+    pub(super) fn places(&self, reading: &Reading<'_>, whole: &mut BTreeSet<usize>) -> Places {
+        let text = &*reading.text;
         let mut places: Places = vec![Vec::new(); self.near.len()];
-        for rule in &self.always {
-            places[*rule].push((0, text.len()));
-        }
-        for hit in self.search.find_overlapping_iter(text) {
-            for rule in &self.rules[hit.pattern().as_usize()] {
-                let places = &mut places[*rule];
-                let (from, to) = match self.near[*rule] {
-                    true => (
-                        hit.start().saturating_sub(BEFORE),
-                        text.len().min(hit.start() + AFTER),
-                    ),
-                    false => (0, text.len()),
-                };
-                // Hits come in the order of their ends; those of one rule may begin a little earlier than the last.
-                match places.last_mut() {
-                    Some(last) if from <= last.1 => last.1 = last.1.max(to),
-                    _ => places.push((from, to)),
+        for (from, to) in &reading.new {
+            let input = Input::new(text).span(*from..*to);
+            for hit in self.search.find_overlapping_iter(input) {
+                for rule in &self.rules[hit.pattern().as_usize()] {
+                    if !self.near[*rule] {
+                        whole.insert(*rule);
+                        continue;
+                    }
+                    let from = hit.start().saturating_sub(BEFORE);
+                    let to = text.len().min(hit.start() + AFTER);
+                    // Hits come in the order of their ends; one may begin a little earlier than the last.
+                    match places[*rule].last_mut() {
+                        Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                        _ => places[*rule].push((from, to)),
+                    }
                 }
             }
+        }
+        for rule in self.always.iter().chain(whole.iter()) {
+            places[*rule].push((0, text.len()));
         }
         places
     }

@@ -1,13 +1,13 @@
 //! One file: where the secrets are.
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use regex::bytes::Regex;
 
 use super::allowlist::Candidate;
 use super::compile::Rule;
+use super::view::Reading;
 use super::{Match, Rules, entropy, found, view};
 
 /// A secret, while it is not known yet whether another rule knows it better.
@@ -37,8 +37,11 @@ impl Rules {
         let text = view::text(content);
         let readings = view::readings(&text);
         let mut hits = Vec::new();
-        for (reading, text) in readings.iter().enumerate() {
-            for (rule, places) in self.keywords.places(text).iter().enumerate() {
+        let mut whole = BTreeSet::new();
+        for (reading, read) in readings.iter().enumerate() {
+            let text = &*read.text;
+            let places = self.keywords.places(read, &mut whole);
+            for (rule, places) in places.iter().enumerate() {
                 if !places.is_empty() {
                     self.try_rule(rule, path, text, places, |from, to| {
                         hits.push(Hit {
@@ -199,7 +202,7 @@ fn each_match(
 }
 
 /// Turns the places in deeper readings into places in the text.
-fn lead_back(readings: &[Cow<'_, [u8]>], hits: &mut [Hit]) {
+fn lead_back(readings: &[Reading<'_>], hits: &mut [Hit]) {
     for deeper in (1..readings.len()).rev() {
         let mut offsets: Vec<&mut usize> = hits
             .iter_mut()
@@ -207,7 +210,7 @@ fn lead_back(readings: &[Cow<'_, [u8]>], hits: &mut [Hit]) {
             .flat_map(|hit| [&mut hit.from, &mut hit.to])
             .collect();
         offsets.sort_unstable();
-        view::locate(&readings[deeper - 1], &mut offsets);
+        view::locate(&readings[deeper - 1].text, &mut offsets);
     }
 }
 

@@ -29,24 +29,45 @@ pub(super) fn text(content: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(decoded.into_bytes())
 }
 
+/// A text, read in one way.
+#[derive(Debug)]
+pub(super) struct Reading<'a> {
+    pub text: Cow<'a, [u8]>,
+    /// Where it differs from the reading before it, with what stands around; ascending, apart from each other. Only
+    /// there can something be found that was not found before.
+    pub new: Vec<(usize, usize)>,
+}
+
+/// How much around an escape is read again: as much as a keyword may be away from the end of a match.
+const AROUND: usize = 1024;
+
 /// The text, and each deeper reading of it that is another one.
-pub(super) fn readings(text: &[u8]) -> Vec<Cow<'_, [u8]>> {
-    let mut readings = vec![Cow::Borrowed(text)];
+pub(super) fn readings(text: &[u8]) -> Vec<Reading<'_>> {
+    let mut readings = vec![Reading {
+        new: vec![(0, text.len())],
+        text: Cow::Borrowed(text),
+    }];
     while readings.len() <= LAYERS
-        && let Some(deeper) = readings.last().and_then(|last| undone(last))
+        && let Some(deeper) = readings.last().and_then(|last| undone(&last.text))
     {
-        readings.push(Cow::Owned(deeper));
+        readings.push(deeper);
     }
     readings
 }
 
 /// The text with one layer of escapes undone; `None` when there are none.
-fn undone(text: &[u8]) -> Option<Vec<u8>> {
+fn undone(text: &[u8]) -> Option<Reading<'static>> {
     let mut escape = next(text, 0)?;
     let mut out = Vec::with_capacity(text.len());
+    let mut new: Vec<(usize, usize)> = Vec::new();
     let mut copied = 0;
     loop {
         out.extend_from_slice(&text[copied..escape.at]);
+        let at = out.len();
+        match new.last_mut() {
+            Some(last) if at.saturating_sub(AROUND) <= last.1 => last.1 = at + AROUND,
+            _ => new.push((at.saturating_sub(AROUND), at + AROUND)),
+        }
         let mut buffer = [0; 4];
         out.extend_from_slice(escape.means.encode_utf8(&mut buffer).as_bytes());
         copied = escape.at + escape.len;
@@ -56,7 +77,13 @@ fn undone(text: &[u8]) -> Option<Vec<u8>> {
         }
     }
     out.extend_from_slice(&text[copied..]);
-    Some(out)
+    if let Some(last) = new.last_mut() {
+        last.1 = last.1.min(out.len());
+    }
+    Some(Reading {
+        text: Cow::Owned(out),
+        new,
+    })
 }
 
 /// Turns offsets in the reading that [`undone`] made of `text`, in ascending order, into those in `text`. One in the
@@ -154,7 +181,7 @@ mod tests {
             let readings = readings(text.as_bytes());
             readings
                 .iter()
-                .map(|r| String::from_utf8_lossy(r).into_owned())
+                .map(|r| String::from_utf8_lossy(&r.text).into_owned())
                 .collect()
         };
         assert_eq!(shown("plain"), ["plain"]);
@@ -195,6 +222,7 @@ mod tests {
         fn offsets_lead_back(text in r#"([abé密]|\\n|\\\\|\\"|\\u0041|\\u5bc6|\\ud83d\\ude00|\\){0,30}"#) {
             let text = text.as_bytes();
             if let Some(deeper) = undone(text) {
+                let deeper = deeper.text;
                 let mut offsets: Vec<usize> = (0..=deeper.len()).collect();
                 let mut places: Vec<&mut usize> = offsets.iter_mut().collect();
                 locate(text, &mut places);

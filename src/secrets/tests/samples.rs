@@ -251,7 +251,7 @@ fn samples() -> Vec<(&'static str, String, String)> {
         ("mailgun-key", format!("ke{}-{}", "y", hex(32)), "key-value".into()),
         (
             "jwt",
-            format!("ey{}{}.eyJ{}.{}", "J", r(URL64, 30), r(URL64, 60), r(URL64, 43)),
+            format!("ey{}{}.eyJ{}.{}", "J", r(URL64, 160), r(URL64, 60), r(URL64, 43)),
             "eyJhbGciOiJIUzI1NiJ9.payload".into(),
         ),
         (
