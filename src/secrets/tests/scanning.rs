@@ -174,6 +174,7 @@ fn ordinary_session_text_is_quiet() {
         "请在设置里填写密码：至少8位，包含字母。 token 的作用是标识用户身份，见第2章",
         "export OPENAI_API_KEY=$MY_KEY; api_key=os.getenv(\"OPENAI_API_KEY_2\") token: ${{ secrets.GITHUB_TOKEN }}",
         "<input type=\"password\" name=\"password\" placeholder=\"password: 12 characters\">",
+        "int login(const char *user, password: *const u8, secret: &SomeTypeOfSecret) http://a:abc@x.org",
         "npm WARN deprecated; task-1234567 disk-usage risk-assessment mask-image-1 asking for sk-",
     ] {
         assert!(scan(text).is_empty(), "{:?} in {text}", scan(text));
