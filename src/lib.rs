@@ -13,6 +13,7 @@
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, swap, trash |
 //! | [`state`] | the agent application's own folder: who is running, what in it follows a move |
 //! | [`paths`] | finding and rewriting path references in any spelling |
+//! | [`secrets`] | what must not leave: rules, scan, allow list |
 //! | [`disk`] | every guarantee about files |
 //! | [`base`] | errors and exit codes, clock, progress, sizes and ages |
 //!
@@ -38,5 +39,6 @@ pub mod history;
 pub mod home;
 pub mod migrate;
 pub mod paths;
+pub mod secrets;
 pub mod sessions;
 pub mod state;

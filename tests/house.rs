@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const FLOORS: [&[&str]; 7] = [
     &["base"],
     &["disk"],
-    &["paths"],
+    &["paths", "secrets"],
     &["state"],
     &["home"],
     &["browse", "check", "history", "migrate", "sessions"],
