@@ -4,8 +4,19 @@
 //! git would do on its own loses things here: a folder with a `.git` of its own would become a link to a commit that
 //! nobody has, line ends and filters would change bytes. It writes objects, index and refs in git's own formats.
 
+mod committed;
 mod damage;
+mod diff;
+mod log;
+mod names;
 mod repository;
+mod revision;
 
+pub use committed::{ChangeKind, Version, VersionKind, committed, whole_in_last_commit};
 pub use damage::{Damage, damage};
+pub use diff::{
+    Diff, Differing, Form, Hunk, Line, LineKind, Request as DiffRequest, Unreadable, diff, patch,
+};
+pub use log::{Change, Log, Request as LogRequest, Touched, log};
 pub use repository::{Began, Branch, Repository, begin};
+pub use revision::Told;

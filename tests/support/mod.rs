@@ -11,6 +11,7 @@
 )]
 
 pub mod corpus;
+pub mod git;
 pub mod moving;
 pub mod naive;
 pub mod state;
