@@ -116,7 +116,10 @@ fn one_that_is_removed_or_gone_has_a_history() {
     place.put_home("index.json", "[]\n");
     place.committed(10, "gone");
     let shown = place.ok(["history", "api_ref"]);
-    assert!(shown.contains("gone") && shown.contains("第一次"), "{shown}");
+    assert!(
+        shown.contains("gone") && shown.contains("第一次"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -199,7 +202,12 @@ fn five_hundred_commits_of_a_wide_home_take_no_time() {
     }
     std::fs::write(place.path("stream"), stream).unwrap();
     let status = std::process::Command::new("git")
-        .args(["-C", place.path(HOME).to_str().unwrap(), "fast-import", "--quiet"])
+        .args([
+            "-C",
+            place.path(HOME).to_str().unwrap(),
+            "fast-import",
+            "--quiet",
+        ])
         .stdin(std::fs::File::open(place.path("stream")).unwrap())
         .status()
         .unwrap();

@@ -255,7 +255,8 @@ pub fn whole_in_last_commit(repository: &Repository, paths: &[PathBuf]) -> Vec<P
     paths.iter().filter(whole).cloned().collect()
 }
 
-fn is_whole(path: &Path, content: &[u8]) -> bool {
+/// Whether a content is what its name promises.
+pub(super) fn is_whole(path: &Path, content: &[u8]) -> bool {
     let parses = |json: &[u8]| serde_json::from_slice::<IgnoredAny>(json).is_ok();
     match path.extension().and_then(|e| e.to_str()) {
         _ if content.is_empty() || content.contains(&0) => false,

@@ -272,7 +272,7 @@ impl Look<'_> {
 }
 
 /// The content of a file, or the target of a link.
-fn read(root: &Dir, path: &Path, meta: &Meta) -> std::io::Result<Vec<u8>> {
+pub(super) fn read(root: &Dir, path: &Path, meta: &Meta) -> std::io::Result<Vec<u8>> {
     let parent = path.parent().unwrap_or(Path::new(""));
     let name = path.file_name().unwrap_or_default();
     let dir = root.open_beneath(parent)?;

@@ -4,6 +4,7 @@
 //! git would do on its own loses things here: a folder with a `.git` of its own would become a link to a commit that
 //! nobody has, line ends and filters would change bytes. It writes objects, index and refs in git's own formats.
 
+pub mod bring_back;
 mod committed;
 mod damage;
 mod diff;

@@ -39,12 +39,14 @@ impl Repository {
                 Error::usage(format!("`{}` is no commit", shown()))
                     .hint("`wbhome history SESSION` lists the commits")
             }),
-            Err(error) if error.code() == ErrorCode::Ambiguous => {
-                Err(Error::usage(format!("`{}` may mean several commits", shown()))
-                    .hint("write more digits of its name"))
-            }
-            Err(_) => match parse_when(text, now) {
+            Err(error) => match parse_when(text, now) {
                 Ok(when) => self.at_or_before(tip.id(), when, now),
+                // Some digits are a moment (`8d`) before they are too few of a name.
+                Err(_) if error.code() == ErrorCode::Ambiguous => Err(Error::usage(format!(
+                    "`{}` may mean several commits",
+                    shown()
+                ))
+                .hint("write more digits of its name")),
                 Err(_) => Err(Error::usage(format!(
                     "`{}` is neither a commit nor a moment",
                     shown()
