@@ -20,7 +20,7 @@ fn turn(content: &str) -> String {
 fn with_turn(content: &str) -> Place {
     let place = Place::with_sessions();
     place.put_home(TURN, turn(content));
-    place.committed(6, "第一次");
+    place.commit_on(6, "第一次");
     place
 }
 
@@ -115,7 +115,7 @@ fn new_deleted_and_binary_files_and_what_no_commit_would_take() {
         "sessions/20240604_数据清洗/artifacts/data.bin",
         b"a\0b".repeat(4),
     );
-    place.committed(7, "binary");
+    place.commit_on(7, "binary");
     place.put_home(
         "sessions/20240604_数据清洗/artifacts/data.bin",
         b"a\0c".repeat(5),
@@ -151,7 +151,7 @@ fn between_moments_and_names_and_before_the_first() {
     }
     let place = with_turn("eins");
     place.put_home(TURN, turn("zwei"));
-    place.committed(8, "zweite");
+    place.commit_on(8, "zweite");
     place.put_home(TURN, turn("drei"));
     for (args, old, new) in [
         (vec!["2024-06-07"], "eins", "drei"),
@@ -194,7 +194,7 @@ fn a_line_of_jsonl_that_moves_is_the_same_line() {
     let place = Place::with_sessions();
     let path = "sessions/20240603_crawler/context/log.jsonl";
     place.put_home(path, "{\"n\": 1}\n{\"n\": 2}\n");
-    place.committed(6, "x");
+    place.commit_on(6, "x");
     place.put_home(path, "{\"n\":1}\n{\"n\": 2}\n{\"n\": 3}\n{\"to");
     let shown = place.ok(["diff", "crawler"]);
     assert!(
@@ -214,7 +214,7 @@ fn git_apply_takes_the_patch() {
     place.put_home("sessions/20240604_数据清洗/memory/gone.md", "gone\n");
     place.put_home("sessions/20240604_数据清洗/artifacts/run.sh", "#!/bin/sh\n");
     place.put_home("sessions/20240604_数据清洗/artifacts/data.bin", b"a\0b");
-    let first = place.committed(7, "more");
+    let first = place.commit_on(7, "more");
     place.git_on(
         7,
         &["clone", "-q", ".", place.path("copy").to_str().unwrap()],

@@ -605,7 +605,7 @@ fn usage_errors_as_json() {
     assert_snapshot!(message(&["ls", "--since", "tomorrowish"]), @r"`tomorrowish` is not a moment");
     assert_snapshot!(message(&["ls", "-q", "-v"]), @r"the argument '--quiet' cannot be used with '--verbose'");
     assert_snapshot!(message(&["index", "--lock-wait", "soon"]), @r"invalid value 'soon' for '--lock-wait <DURATION>': `soon` is not a duration; write a number and a unit, such as 90s, 15m, 12h, 14d or 2w");
-    assert_snapshot!(message(&[]), @r"'wbhome' requires a subcommand but one was not provided [subcommands: init, new, ls, path, label, mv, rm, restore, index, check, relink, migrate, completions, man]");
+    assert_snapshot!(message(&[]), @r"'wbhome' requires a subcommand but one was not provided [subcommands: init, new, ls, path, label, mv, rm, restore, index, check, commit, relink, migrate, completions, man]");
 }
 
 #[test]
@@ -895,7 +895,12 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 19] = [
+    const ELSEWHERE: [(&str, &str); 24] = [
+        ("commit.locked", "tests/commit.rs"),
+        ("commit.packed", "tests/commit.rs"),
+        ("commit.folding", "tests/commit.rs"),
+        ("commit.indexed", "tests/commit.rs"),
+        ("commit.named", "tests/commit.rs"),
         ("swap.back", "tests/state.rs"),
         ("swap.begun", "tests/state.rs"),
         ("swap.staged", "tests/state.rs"),

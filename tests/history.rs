@@ -8,12 +8,12 @@ use support::{Place, has_tool};
 /// Three sessions with a history of four days.
 fn with_history() -> Place {
     let place = Place::with_sessions();
-    place.committed(6, "第一次");
+    place.commit_on(6, "第一次");
     place.put_home("sessions/20240604_数据清洗/context/turn_002.json", "{}\n");
     place.put_home("sessions/20240604_数据清洗/memory/笔记.md", "一\n");
-    place.committed(7, "1 session");
+    place.commit_on(7, "1 session");
     place.put_home("sessions/20240603_crawler/memory/notes.md", "x\n");
-    place.committed(8, "another session");
+    place.commit_on(8, "another session");
     place.put_home("sessions/20240604_数据清洗/memory/笔记.md", "二\n");
     std::fs::remove_file(
         place
@@ -21,7 +21,7 @@ fn with_history() -> Place {
             .join("sessions/20240604_数据清洗/context/turn_002.json"),
     )
     .unwrap();
-    place.committed(9, "4 turns");
+    place.commit_on(9, "4 turns");
     place
 }
 
@@ -114,7 +114,7 @@ fn one_that_is_removed_or_gone_has_a_history() {
     // Gone without a trace, index and all.
     std::fs::remove_dir_all(place.home().join("sessions/20240605_api_refactor")).unwrap();
     place.put_home("index.json", "[]\n");
-    place.committed(10, "gone");
+    place.commit_on(10, "gone");
     let shown = place.ok(["history", "api_ref"]);
     assert!(
         shown.contains("gone") && shown.contains("第一次"),
@@ -132,9 +132,9 @@ fn a_renamed_session_goes_on_under_its_former_name() {
     // Before the rename is committed, too.
     let shown = place.ok(["history", "清洗2"]);
     assert!(shown.contains("第一次"), "{shown}");
-    place.committed(10, "renamed");
+    place.commit_on(10, "renamed");
     place.put_home("sessions/20240604_清洗2/memory/笔记.md", "三\n");
-    place.committed(11, "after");
+    place.commit_on(11, "after");
     let shown = without_ids(&place.ok(["history", "清洗2"]));
     let subjects: Vec<&str> = shown.lines().filter(|l| l.starts_with('[')).collect();
     assert_eq!(subjects.len(), 5, "{shown}");
@@ -166,7 +166,7 @@ fn a_merge_is_told_only_where_it_differs_from_all() {
     let place = with_history();
     place.git_on(10, &["switch", "-q", "-c", "side", "HEAD~1"]);
     place.put_home("sessions/20240603_crawler/memory/side.md", "side\n");
-    place.committed(10, "on the side");
+    place.commit_on(10, "on the side");
     place.git_on(11, &["switch", "-q", "main"]);
     place.git_on(11, &["merge", "-q", "--no-edit", "side"]);
     let shown = place.ok(["history", "crawler"]);
@@ -190,7 +190,7 @@ fn five_hundred_commits_of_a_wide_home_take_no_time() {
             );
         }
     }
-    place.committed(6, "wide");
+    place.commit_on(6, "wide");
     let mut stream = String::new();
     for n in 0..500 {
         stream.push_str(&format!(

@@ -25,9 +25,9 @@ fn with_commits() -> Place {
             .join("sessions/20240604_数据清洗/artifacts/link"),
     )
     .unwrap();
-    place.committed(6, "第一次");
+    place.commit_on(6, "第一次");
     place.put_home(NOTES, "二\n");
-    place.committed(8, "第二次");
+    place.commit_on(8, "第二次");
     place
 }
 
@@ -156,7 +156,7 @@ fn a_removed_session_and_one_that_nobody_knows_any_more_are_in_the_index_again()
     }
     let place = with_commits();
     place.ok(["label", "数据", "--tag", "重要", "--project", "alpha"]);
-    place.committed(9, "labels");
+    place.commit_on(9, "labels");
     place.ok(["rm", "数据", "-y"]);
     place.ok(["restore", "20240604_数据清洗", "--from", "git"]);
     let entry = |place: &Place| {
@@ -259,7 +259,7 @@ fn a_renamed_session_gets_what_it_held_under_its_former_name() {
     }
     let place = with_commits();
     place.ok(["mv", "数据", "20240604_清洗2"]);
-    place.committed(9, "renamed");
+    place.commit_on(9, "renamed");
     let shown = place.ok([
         "restore",
         "清洗2/memory",
@@ -327,7 +327,7 @@ fn check_names_the_command_for_a_torn_file_and_a_lost_turn() {
         let turn = format!("sessions/20240604_数据清洗/context/turn_00{n}.json");
         place.put_home(&turn, format!("{{\"turn\": {n}}}\n"));
     }
-    place.committed(9, "turns");
+    place.commit_on(9, "turns");
     place.put_home(TURN, "{\"turn\": 1, \"te");
     std::fs::remove_file(
         place
@@ -376,7 +376,7 @@ fn a_rebuilt_index_takes_its_labels_from_the_last_commit() {
     }
     let place = with_commits();
     place.ok(["label", "数据", "--tag", "重要", "--title", "清洗"]);
-    place.committed(9, "labels");
+    place.commit_on(9, "labels");
     place.put_home("index.json", "[{\"id\": \"2024060");
     let shown = place.run(["index", "--rebuild"]);
     shown

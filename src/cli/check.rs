@@ -124,6 +124,9 @@ fn look(
     let mut outcome = check::inspect(&root, home.root(), index.as_ref(), options, ctx)?;
     migrate::add_stale_paths(home, &root, options, &mut outcome, ctx)?;
     check::add_running(home, agents, index.as_ref(), options, &mut outcome);
+    if options.only.is_none() {
+        outcome.add(torn_history(home, ctx)?);
+    }
     name_whole_versions(home, &mut outcome);
     Ok(Found {
         outcome,
@@ -153,6 +156,17 @@ fn name_whole_versions(home: &Home, outcome: &mut Outcome) {
             finding.command = bring_back::command(&finding.path);
         }
     }
+}
+
+/// What is wrong with the repository of the home.
+fn torn_history(home: &Home, ctx: &Context) -> Result<Vec<Finding>> {
+    let finding = |damage: history::Damage| {
+        Finding::new(FindingKind::TornHistory, damage.path.0, damage.what)
+    };
+    Ok(history::damage(home, ctx)?
+        .into_iter()
+        .map(finding)
+        .collect())
 }
 
 impl Found {

@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use serde::Serialize;
 
 use super::args::Global;
 use super::output::{Console, STRONG, styled};
 use super::place;
 use crate::base::{Context, Error, Exit, Result, human};
-use crate::home::{self, Home, Index, Trust, USUAL_NAME};
+use crate::history;
+use crate::home::{self, Config, Home, Index, Trust, USUAL_NAME};
 use crate::sessions::reconcile;
 
 /// Make a home, or adopt a folder that has sessions already
@@ -48,17 +50,35 @@ pub(super) fn run(
     };
     let plan = home::initialise::plan(&dir)?;
     if global.dry_run {
+        let repository = match Home::open(plan.root.0.clone(), Trust::Named) {
+            Ok(home) => Some(history::beginning(
+                &home,
+                Config::load(&home)?.git.dir.as_deref(),
+            )?),
+            Err(_) => None,
+        };
+        let plan = Planned { plan, repository };
         console.result("init-plan/1", &plan, |out| write_plan(out, &plan))?;
         return Ok(Exit::Done);
     }
     let made = home::initialise::apply(plan, ctx)?;
+    let home = Home::open(made.root.0.clone(), Trust::Named)?;
     if made.adopted {
-        let home = Home::open(made.root.0.clone(), Trust::Named)?;
         fill_index(&home, global, console, ctx)?;
     }
-    console.report("init/1", &made, |out| {
+    let repository = {
+        let locked = place::lock(&home, "init", global, console, ctx)?;
+        history::begin(&locked, Config::load(&home)?.git.dir.as_deref(), ctx)?
+    };
+    for line in &repository.advice {
+        console.warn(&human::escape(line));
+    }
+    let done = Done { made, repository };
+    let made = &done.made;
+    console.report("init/1", &done, |out| {
         let what = match (made.written.is_empty(), made.adopted) {
-            (true, _) => "is a home already; nothing was written",
+            (true, _) if done.repository.adopted => "is a home already; nothing was written",
+            (true, _) => "is a home already",
             (false, true) => "is a home now; what was there is untouched",
             (false, false) => "is a home now",
         };
@@ -67,6 +87,13 @@ pub(super) fn run(
             let _ = writeln!(
                 out,
                 "Others could look into it (mode {mode:04o}); it is yours alone now (0700)."
+            );
+        }
+        if !done.repository.adopted {
+            let _ = writeln!(
+                out,
+                "Its history begins in {}.",
+                human::path(&done.repository.dir)
             );
         }
         if made.adopted && !made.written.is_empty() {
@@ -78,6 +105,23 @@ pub(super) fn run(
         }
     })?;
     Ok(Exit::Done)
+}
+
+/// What would be made.
+#[derive(Serialize)]
+struct Planned {
+    #[serde(flatten)]
+    plan: home::initialise::Plan,
+    /// Of a home that is there already; a new one gets its own.
+    repository: Option<history::Beginning>,
+}
+
+/// What was made.
+#[derive(Serialize)]
+struct Done {
+    #[serde(flatten)]
+    made: home::Initialised,
+    repository: history::Began,
 }
 
 /// An index without any entry, as `init` writes it where none is, gets the sessions that are there. One that
@@ -94,10 +138,20 @@ fn fill_index(home: &Home, global: &Global, console: &Console, ctx: &Context) ->
     Ok(())
 }
 
-fn write_plan(out: &mut String, plan: &home::initialise::Plan) {
+fn write_plan(out: &mut String, planned: &Planned) {
+    let plan = &planned.plan;
+    let begins = planned
+        .repository
+        .as_ref()
+        .is_none_or(|repository| !repository.exists);
     let root = human::path(&plan.root);
     if plan.missing.is_empty() {
-        let _ = writeln!(out, "{root} is a home already; nothing would be written.");
+        let written = if begins {
+            "its history would begin"
+        } else {
+            "nothing would be written"
+        };
+        let _ = writeln!(out, "{root} is a home already; {written}.");
         return;
     }
     let _ = match plan.adopts {
@@ -105,7 +159,8 @@ fn write_plan(out: &mut String, plan: &home::initialise::Plan) {
         false => writeln!(out, "{root} would be a home."),
     };
     let missing: Vec<&str> = plan.missing.iter().map(String::as_str).collect();
-    let below = missing.into_iter().filter(|name| *name != ".");
+    let git = begins.then_some(".git");
+    let below = missing.into_iter().filter(|name| *name != ".").chain(git);
     let _ = writeln!(
         out,
         "Would be written: {}",

@@ -10,6 +10,7 @@
 
 mod args;
 mod check;
+mod commit;
 mod complete;
 mod diff;
 mod errors;
@@ -86,6 +87,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Diff(args) => diff::run(args, global, console, ctx),
         Verb::Index(args) => index::run(args, global, console, ctx),
         Verb::Check(args) => check::run(args, global, console, ctx),
+        Verb::Commit(args) => commit::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),
         Verb::Relink(args) => relink::run(args, global, console, ctx),
         Verb::Migrate(args) => migrate::run(args, global, console, ctx),

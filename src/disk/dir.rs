@@ -194,6 +194,11 @@ impl Dir {
         Ok(fs::renameat(&self.0, name, &self.0, new)?)
     }
 
+    /// Renames `name` to `new` in `to`, replacing a file that is there.
+    pub fn replace_in(&self, name: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
+        Ok(fs::renameat(&self.0, name, &to.0, new)?)
+    }
+
     /// Swaps `one` with `other` in `with` in one step. `Unsupported` where the system can not.
     pub fn exchange(&self, one: &OsStr, with: &Dir, other: &OsStr) -> io::Result<()> {
         #[cfg(target_os = "linux")]

@@ -95,6 +95,11 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// What an open file is.
+    pub fn of(file: impl std::os::fd::AsFd) -> std::io::Result<Meta> {
+        Ok(rustix::fs::fstat(file)?.into())
+    }
+
     /// Whether the two are the same state of the same file. Access times and the link count do not matter:
     /// reading changes the one, and a new name elsewhere the other.
     pub fn same_state(&self, other: &Meta) -> bool {

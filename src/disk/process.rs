@@ -141,3 +141,12 @@ pub fn own_ids() -> (u32, u32) {
         rustix::process::getegid().as_raw(),
     )
 }
+
+/// What this machine calls itself.
+pub fn host_name() -> String {
+    let name = rustix::system::uname();
+    match name.nodename().to_string_lossy() {
+        name if name.is_empty() => "localhost".to_owned(),
+        name => name.into_owned(),
+    }
+}

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use git2::{ObjectType, Oid};
@@ -17,6 +18,7 @@ use super::committed::{EXECUTABLE, FILE, Held, LINK, Version, is_whole};
 use super::diff::read;
 use super::names::{Follow, Meant, SESSIONS, meant, name_at, name_at_tip};
 use super::revision::Told;
+use super::select::is_dot_git;
 use crate::base::wire::{ExactPath, WirePath};
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta, NewFile, Stamp};
@@ -214,7 +216,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn file(&mut self, path: PathBuf, held: Held, plan: &mut Plan) -> Result<()> {
-        let is_git = |name: &OsStr| name.eq_ignore_ascii_case(".git");
+        let is_git = |name: &OsStr| is_dot_git(name.as_bytes());
         // No name of a tree leads out of the session, or makes a repository in it.
         if RelPath::new(&path).is_err() || path.iter().any(is_git) {
             let shown = human::path(&path);
@@ -474,7 +476,6 @@ fn note(repository: &Repository, plan: &Plan, context: &Context) -> Result<Note>
 }
 
 fn link(content: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt;
     Path::new(OsStr::from_bytes(content)).to_path_buf()
 }
 

@@ -1,6 +1,8 @@
 //! `wbhome diff`: what changed in a session since a commit, up to the disk or another commit.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use git2::{ObjectType, Oid};
@@ -8,12 +10,14 @@ use serde::Serialize;
 
 use super::Repository;
 use super::committed::{ChangeKind, EXECUTABLE, FILE, Held, LINK, Version, VersionKind};
+use super::left_out::own_excludes;
 use super::names::{Meant, SESSIONS, meant, name_at};
 use super::revision::Told;
+use super::select::{Found, Scope, select};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta};
-use crate::home::{Home, SessionId};
+use crate::home::{Config, Home, SessionId};
 
 mod lines;
 mod patch;
@@ -202,9 +206,9 @@ fn on_disk(
     };
     let rel = meant.rel.as_path();
     let look = Look {
-        repository,
         root: &root,
-        session: Path::new(SESSIONS).join(meant.id.as_str()),
+        taken: taken(home, repository, meant, context)?,
+        max_file: Config::load(home)?.git.max_file,
     };
     let tree = disk::walk(&root, &|_, entry| entry.name == ".git", context.stop)?;
     for (path, why) in tree.folders.iter().flat_map(|f| f.unreadable.iter()) {
@@ -230,12 +234,31 @@ fn on_disk(
     Ok(side)
 }
 
+/// What of the session a commit would look at, below the session.
+fn taken(
+    home: &Home,
+    repository: &Repository,
+    meant: &Meant,
+    context: &Context,
+) -> Result<BTreeSet<PathBuf>> {
+    let root =
+        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
+    let scope = Scope::Sessions(vec![meant.id.clone()]);
+    let selection = select(&root, &scope, &own_excludes(repository), context.stop)?;
+    let session = Path::new(SESSIONS).join(meant.id.as_str());
+    let within = |found: Found| {
+        let path = PathBuf::from(OsString::from_vec(found.path));
+        path.strip_prefix(&session).map(Path::to_path_buf).ok()
+    };
+    Ok(selection.found.into_iter().filter_map(within).collect())
+}
+
 /// A look at the files of a session.
 struct Look<'a> {
-    repository: &'a Repository,
     root: &'a Dir,
-    /// Below the home.
-    session: PathBuf,
+    /// What a commit would look at.
+    taken: BTreeSet<PathBuf>,
+    max_file: u64,
 }
 
 impl Look<'_> {
@@ -260,11 +283,9 @@ impl Look<'_> {
         Ok(Some(Held { oid, mode }))
     }
 
-    /// Whether a commit would take a new file. To be replaced by the rule of the committing side when that is there.
+    /// Whether a commit would take a new file.
     fn is_taken(&self, path: &Path, meta: &Meta) -> std::io::Result<bool> {
-        let is_log = path.starts_with("logs");
-        let ignored = self.repository.git.is_path_ignored(self.session.join(path));
-        if is_log || ignored.unwrap_or(false) || meta.size > LIMIT {
+        if !self.taken.contains(path) || meta.size > self.max_file {
             return Ok(false);
         }
         Ok(meta.kind == FileKind::Symlink || !shown::is_binary(&read(self.root, path, meta)?))

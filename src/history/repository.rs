@@ -103,11 +103,6 @@ impl Repository {
         self.git.path()
     }
 
-    /// The home, with links resolved.
-    pub(super) fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// The branch that a commit goes to.
     ///
     /// # Errors
@@ -167,6 +162,22 @@ impl Repository {
         )))
     }
 
+    /// Makes libgit2 write refs through to the disk in this run. The setting of that name is one that git calls
+    /// outdated, so it is not written into the repository's own configuration.
+    pub(super) fn make_refs_durable(&self) -> Result<()> {
+        let own = self.dir().join(OWN);
+        let file = own.join("durable");
+        disk::create_private_folder(&own)?;
+        let text = b"[core]\n\tfsyncObjectFiles = true\n";
+        if disk::read(&file)?.as_deref() != Some(text) {
+            disk::overwrite(&file, text)?;
+        }
+        self.git
+            .config()
+            .and_then(|mut config| config.add_file(&file, git2::ConfigLevel::App, true))
+            .map_err(|e| Error::failed("the configuration of git can not be read:").because(e))
+    }
+
     /// Whether the settings of the repository and its attributes leave bytes as they are when git itself reads or
     /// writes them; each line says what does not, and the command that mends it.
     pub fn advice(&self) -> Vec<String> {
@@ -194,6 +205,33 @@ impl Repository {
         }
         lines
     }
+}
+
+/// What [`begin`] would do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Beginning {
+    /// The git dir.
+    #[serde(flatten)]
+    pub dir: WirePath,
+    /// Whether it is there already.
+    pub exists: bool,
+}
+
+/// What [`begin`] would do with a home that is there.
+///
+/// # Errors
+/// As [`Repository::open`].
+pub fn beginning(home: &Home, elsewhere: Option<&Path>) -> Result<Beginning> {
+    let found = Repository::open(home)?;
+    let dir = match (&found, elsewhere) {
+        (Some(repository), _) => repository.dir().to_path_buf(),
+        (None, Some(dir)) => home.root().join(dir),
+        (None, None) => home.root().join(DOT_GIT),
+    };
+    Ok(Beginning {
+        dir: dir.into(),
+        exists: found.is_some(),
+    })
 }
 
 /// What was made or found by [`begin`].
@@ -235,12 +273,12 @@ pub fn begin(home: &LockedHome, elsewhere: Option<&Path>, context: &Context) -> 
 fn make_inside(home: &LockedHome, context: &Context) -> Result<PathBuf> {
     let root = disk::real_path(home.root())?;
     let scratch = home.scratch(context)?;
-    let mut options = options();
-    let git = git2::Repository::init_opts(scratch.path(), &mut options)
+    let options = options();
+    let git = git2::Repository::init_opts(scratch.path(), &options)
         .map_err(|e| not_made(scratch.path(), e))?;
     furnish(&git)?;
     drop(git);
-    make_durable(scratch.path())?;
+    make_durable(&scratch.path().join(DOT_GIT))?;
     let dir = root.join(DOT_GIT);
     disk::rename_no_replace(&scratch.path().join(DOT_GIT), &dir)?;
     Ok(dir)
@@ -293,8 +331,7 @@ fn make_elsewhere(home: &LockedHome, dir: &Path) -> Result<PathBuf> {
     disk::create_private_folder(&wanted)?;
     let mut options = options();
     options.no_dotgit_dir(true).workdir_path(&root);
-    let git =
-        git2::Repository::init_opts(&wanted, &mut options).map_err(|e| not_made(&wanted, e))?;
+    let git = git2::Repository::init_opts(&wanted, &options).map_err(|e| not_made(&wanted, e))?;
     furnish(&git)?;
     drop(git);
     make_durable(&wanted)?;
@@ -329,11 +366,15 @@ fn furnish(git: &git2::Repository) -> Result<()> {
     disk::write_new(&info.join("attributes"), text.as_bytes(), 0o600)
 }
 
-/// Some dozen files and folders: one call for all of them.
+/// Without these two it is no repository. What else was made is there to be read by people.
 fn make_durable(dir: &Path) -> Result<()> {
-    disk::Dir::open(dir)
-        .and_then(|dir| disk::sync_filesystem(&dir))
-        .map_err(|e| Error::io("can not write to", dir, e))
+    let fail = |e| Error::io("can not write to", dir, e);
+    let opened = disk::Dir::open(dir).map_err(fail)?;
+    for name in ["HEAD", "config"] {
+        let file = opened.open_file(std::ffi::OsStr::new(name));
+        file.and_then(|file| file.sync_all()).map_err(fail)?;
+    }
+    opened.sync().map_err(fail)
 }
 
 fn not_made(dir: &Path, error: git2::Error) -> Error {

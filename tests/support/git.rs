@@ -1,10 +1,65 @@
-//! Commits of a home, made by git itself.
+//! The installed git, as the judge of what the program has written.
 
+use std::path::Path;
 use std::process::Command;
 
-use super::Place;
+use super::{Place, Ran};
+
+/// Runs git in a folder with nothing of the user's own in its environment.
+pub fn git_in(folder: &Path, args: &[&str]) -> Ran {
+    Ran::of(command(folder, args).output().unwrap())
+}
+
+pub fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", "/nonexistent")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("LC_ALL", "C.UTF-8")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+        .args(args);
+    command
+}
 
 impl Place {
+    /// Runs git in the home; it must succeed.
+    #[track_caller]
+    pub fn git(&self, args: &[&str]) -> String {
+        let ran = git_in(&self.home(), args);
+        assert_eq!(ran.code, Some(0), "git {args:?}: {ran:#?}");
+        ran.stdout
+    }
+
+    /// git finds nothing to commit and nothing wrong.
+    #[track_caller]
+    pub fn git_is_content(&self) {
+        assert_eq!(self.git(&["status", "--porcelain"]), "");
+        self.fsck();
+    }
+
+    /// git finds nothing wrong with any object.
+    #[track_caller]
+    pub fn fsck(&self) {
+        let ran = git_in(
+            &self.home(),
+            &["fsck", "--strict", "--no-dangling", "--no-progress"],
+        );
+        assert_eq!(
+            (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+            (Some(0), "", ""),
+            "{ran:#?}"
+        );
+    }
+
+    /// What the last commit holds, by path.
+    pub fn committed(&self) -> Vec<String> {
+        let names = self.git(&["ls-tree", "-r", "-z", "--name-only", "HEAD"]);
+        names.split_terminator('\0').map(str::to_owned).collect()
+    }
+
     /// Runs git in the home, as a person who has set nothing, at noon of a day of June 2024. Returns what it printed.
     #[track_caller]
     pub fn git_on(&self, day: u64, args: &[&str]) -> String {
@@ -29,7 +84,7 @@ impl Place {
 
     /// Commits the sessions, agents and index as they are, on that day. Returns the commit.
     #[track_caller]
-    pub fn committed(&self, day: u64, subject: &str) -> String {
+    pub fn commit_on(&self, day: u64, subject: &str) -> String {
         if !self.home().join(".git").exists() {
             self.git_on(day, &["init", "-q", "-b", "main"]);
         }

@@ -21,6 +21,8 @@ pub enum FindingKind {
     Placeholder,
     /// An archive that is none.
     BadArchive,
+    /// A repository that a sync client tore.
+    TornHistory,
     /// Something that could not be read.
     Unreadable,
     /// A session folder without a single file.
@@ -62,7 +64,7 @@ pub enum FindingKind {
 }
 
 /// Each kind with its word and its meaning, in the order of the enum.
-const TABLE: [(FindingKind, &str, &str); 25] = [
+const TABLE: [(FindingKind, &str, &str); 26] = [
     (
         FindingKind::MissingSession,
         "missing-session",
@@ -92,6 +94,11 @@ const TABLE: [(FindingKind, &str, &str); 25] = [
         FindingKind::BadArchive,
         "bad-archive",
         "an archive that is empty or not zstd",
+    ),
+    (
+        FindingKind::TornHistory,
+        "torn-history",
+        "the repository of the home is torn, or can take no commit as it is",
     ),
     (
         FindingKind::Unreadable,
@@ -192,8 +199,8 @@ const TABLE: [(FindingKind, &str, &str); 25] = [
 
 impl FindingKind {
     /// Every kind, worst first.
-    pub const ALL: [FindingKind; 25] = {
-        let mut all = [FindingKind::MissingSession; 25];
+    pub const ALL: [FindingKind; 26] = {
+        let mut all = [FindingKind::MissingSession; 26];
         let mut i = 0;
         while i < all.len() {
             all[i] = TABLE[i].0;

@@ -1,0 +1,189 @@
+//! `wbhome commit`: session text into git.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use clap::Args;
+
+use super::args::Global;
+use super::complete;
+use super::output::{Console, FAINT, STRONG, styled};
+use super::place;
+use crate::base::{Context, Error, Exit, Result, human};
+use crate::history::commit::{self, Outcome, Request};
+use crate::history::{self, Repository, Why};
+use crate::home::{Config, resolve_in};
+
+/// Put session text into git: what changed, in one commit
+///
+/// Takes sessions/, agents/, index.json, wbhome.toml and .gitignore: all text that no .gitignore leaves out. When
+/// nothing has changed, nothing is committed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wbhome commit                                all that has changed
+  wbhome commit crawler -m 'Before the rewrite'  one session
+  wbhome commit -n                             what would be committed")]
+pub(super) struct CommitArgs {
+    /// Only these sessions: ids, unique parts of ids, or @1 for the most recent
+    #[arg(value_name = "SESSION", add = complete::sessions())]
+    sessions: Vec<String>,
+    /// The message, instead of one that says what changed
+    #[arg(short, long, value_name = "MSG")]
+    message: Option<String>,
+    /// Pack the repository as small as git can, now
+    #[arg(long, conflicts_with = "sessions")]
+    consolidate: bool,
+}
+
+pub(super) fn run(
+    args: CommitArgs,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    if args
+        .message
+        .as_deref()
+        .is_some_and(|message| message.trim().is_empty())
+    {
+        return Err(Error::usage("the message is empty").hint("without -m it says what changed"));
+    }
+    let home = place::open(global)?;
+    let config = Config::load(&home)?;
+    let sessions = args.sessions.iter().map(|query| resolve_in(&home, query));
+    let request = Request {
+        sessions: sessions.collect::<Result<Vec<_>>>()?,
+        message: args.message,
+        max_file: config.git.max_file,
+    };
+    if global.dry_run {
+        let repository = Repository::expect(&home)?;
+        let plan = commit::plan(&home, &repository, &request, ctx)?;
+        let done = commit::preview(&home, &repository, plan, ctx)?;
+        warn(&done, console);
+        console.result("commit-plan/1", &done, |out| {
+            write(out, &done, console.verbose);
+            let _ = writeln!(out, "Nothing was changed.");
+        })?;
+        return Ok(exit(&done));
+    }
+    let locked = place::lock(&home, "commit", global, console, ctx)?;
+    let repository = match Repository::open(&locked)? {
+        Some(repository) => repository,
+        None => {
+            let began = history::begin(&locked, config.git.dir.as_deref(), ctx)?;
+            console.note(&format!(
+                "The history begins in {}.",
+                human::path(&began.dir)
+            ));
+            Repository::expect(&locked)?
+        }
+    };
+    let mut done = commit::apply(&locked, &repository, &request, ctx)?;
+    if args.consolidate {
+        done.consolidated = Some(history::consolidate::now(&locked, &repository, ctx)?);
+    }
+    warn(&done, console);
+    console.report("commit/1", &done, |out| write(out, &done, console.verbose))?;
+    Ok(exit(&done))
+}
+
+fn exit(done: &Outcome) -> Exit {
+    match done.unread.is_empty() {
+        true => Exit::Done,
+        false => Exit::Partial,
+    }
+}
+
+fn warn(done: &Outcome, console: &Console) {
+    for unread in &done.unread {
+        console.warn(&format!(
+            "not in the commit: {}: {}",
+            human::path(&unread.path),
+            human::escape(&unread.why)
+        ));
+    }
+    if let Some(why) = &done.not_consolidated {
+        console.warn(&human::escape(why));
+    }
+}
+
+fn write(out: &mut String, done: &Outcome, verbose: bool) {
+    match (&done.subject, &done.commit) {
+        (None, _) => {
+            let _ = writeln!(
+                out,
+                "Nothing has changed since the last commit, which holds {}.",
+                human::plural(done.held, "file", "files")
+            );
+        }
+        (Some(subject), made) => {
+            let _ = writeln!(out, "{}", styled(STRONG, human::escape(subject)));
+            let files = human::plural(done.files.total(), "file", "files");
+            let _ = match made {
+                Some(made) => writeln!(
+                    out,
+                    "  {} {}   {files}, {} new",
+                    human::escape(&made.branch),
+                    &made.id[..10],
+                    human::size(made.bytes)
+                ),
+                None => writeln!(out, "  {files} would be committed"),
+            };
+        }
+    }
+    if verbose && done.subject.is_some() {
+        for session in &done.sessions {
+            let _ = writeln!(out, "  {}", human::escape(&session.to_string()));
+        }
+    }
+    write_left_out(out, done, verbose);
+    if let Some(consolidated) = &done.consolidated {
+        let _ = writeln!(out, "{consolidated}");
+    }
+}
+
+fn write_left_out(out: &mut String, done: &Outcome, verbose: bool) {
+    let mut reasons: BTreeMap<Why, (u64, u64)> = BTreeMap::new();
+    for left in &done.left_out {
+        let (files, bytes) = reasons.entry(left.why).or_default();
+        *files += 1;
+        *bytes += left.bytes;
+    }
+    if !reasons.is_empty() {
+        let mut parts = Vec::new();
+        for (why, (files, bytes)) in &reasons {
+            parts.push(format!(
+                "{} {} ({})",
+                human::count(*files),
+                why.described(),
+                human::size(*bytes)
+            ));
+        }
+        let more = if verbose { "" } else { "   -v names each" };
+        let _ = writeln!(out, "Left out: {}{}", parts.join(", "), styled(FAINT, more));
+    }
+    if verbose {
+        for left in &done.left_out {
+            let _ = writeln!(
+                out,
+                "  {}   {}, {}",
+                human::path(&left.path),
+                left.why.described(),
+                human::size(left.bytes)
+            );
+        }
+    }
+    if !done.nested.is_empty() {
+        let _ = writeln!(
+            out,
+            "{} inside sessions, taken in as plain files without their .git",
+            human::plural(done.nested.len() as u64, "repository", "repositories")
+        );
+        if verbose {
+            for nested in &done.nested {
+                let _ = writeln!(out, "  {}", human::path(nested));
+            }
+        }
+    }
+}

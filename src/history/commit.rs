@@ -1,0 +1,782 @@
+//! A commit: what changed is found by the index, read, packed, and only then named by index and branch.
+//!
+//! The order is what makes a kill harmless: objects, then the index, then the ref. Objects that nothing names cost
+//! space and nothing else; an index ahead of its branch is a staged change, which the next commit takes.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use git2::{IndexEntry, ObjectType, Oid};
+use serde::Serialize;
+
+use super::consolidate;
+use super::left_out::{Left, LeftOut, Why, own_excludes};
+use super::message::{Counted, SessionChange, Summary};
+use super::pack::{Encoder, Writer};
+use super::read::{Job, Reading, Seen, Sink};
+use super::repository::{Branch, Repository, torn};
+use super::select::{Found, Scope, Selection, select};
+use super::staging::{IndexLock, Staging};
+use super::tree::{Change, Differ, Forest, Leaf};
+use crate::base::wire::WirePath;
+use crate::base::{Context, Error, Kind, Result, Total, failpoint};
+use crate::disk::{self, Dir, FileKind};
+use crate::home::{Home, LockedHome, SessionId};
+
+/// What is to be committed, and how.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// These sessions alone; all that belongs to the history when there is none.
+    pub sessions: Vec<SessionId>,
+    /// The whole message, instead of one that says what changed.
+    pub message: Option<String>,
+    /// Bytes above which a file is left out.
+    pub max_file: u64,
+}
+
+/// What a commit would look at.
+#[derive(Debug)]
+pub struct Plan {
+    scope: Scope,
+    message: Option<String>,
+    max_file: u64,
+    branch: Branch,
+    staging: Staging,
+    jobs: Jobs,
+    /// Folders that have a `.git` of their own.
+    nested: Vec<Vec<u8>>,
+    left: LeftOut,
+    left_before: LeftOut,
+    unreadable: Vec<Unread>,
+}
+
+#[derive(Default)]
+struct Jobs {
+    /// To be read.
+    read: Vec<Job>,
+    /// Entries of the index that stay as they are.
+    kept: Vec<usize>,
+    /// Entries whose file is not there any more, or is left out from now on.
+    gone: Vec<usize>,
+}
+
+impl std::fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} to read, {} kept, {} gone",
+            self.read.len(),
+            self.kept.len(),
+            self.gone.len()
+        )
+    }
+}
+
+/// Something that is not in the commit because it could not be read; what was committed of it before stays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unread {
+    /// Below the home.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// Why, for a person.
+    pub why: String,
+}
+
+/// Something that is not in the commit because it does not belong there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOutFile {
+    /// Below the home.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// Why.
+    pub why: Why,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// A commit that was made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Made {
+    /// Its name.
+    pub id: String,
+    /// The first line of its message.
+    pub subject: String,
+    /// The branch that it is on.
+    pub branch: String,
+    /// New objects.
+    pub objects: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// The commit; none when nothing has changed, and in a dry run.
+    pub commit: Option<Made>,
+    /// The first line that the message has or would have.
+    pub subject: Option<String>,
+    /// The sessions that have changed.
+    pub sessions: Vec<SessionChange>,
+    /// All files that have changed.
+    pub files: Counted,
+    /// Files that the history holds now.
+    pub held: u64,
+    /// What is left out.
+    pub left_out: Vec<LeftOutFile>,
+    /// Folders with a `.git` of their own: taken in as plain files, without it.
+    pub nested: Vec<WirePath>,
+    /// What could not be read.
+    pub unread: Vec<Unread>,
+    /// What was done so that the repository stays small.
+    pub consolidated: Option<consolidate::Consolidated>,
+    /// What could not be done to keep it small; the commit stands.
+    pub not_consolidated: Option<String>,
+}
+
+/// Looks at the home beside the index.
+///
+/// # Errors
+/// As [`Repository::branch`]; an index that can not be read; a home whose `sessions` is not there.
+pub fn plan(
+    home: &Home,
+    repository: &Repository,
+    request: &Request,
+    context: &Context,
+) -> Result<Plan> {
+    let scope = match request.sessions.as_slice() {
+        [] => Scope::Home,
+        ids => Scope::Sessions(ids.to_vec()),
+    };
+    let branch = repository.branch()?;
+    let staging = Staging::read(repository)?;
+    let root = open_root(home)?;
+    let selection = select(&root, &scope, &own_excludes(repository), context.stop)?;
+    let left_before = LeftOut::read(repository);
+    // What lies outside of the scope is not looked at, and stays as it was.
+    let left = left_before.0.iter().filter(|(path, _)| !scope.holds(path));
+    let mut plan = Plan {
+        message: request.message.clone(),
+        max_file: request.max_file,
+        branch,
+        jobs: Jobs::default(),
+        nested: Vec::new(),
+        left: LeftOut(
+            left.map(|(path, left)| (path.clone(), left.clone()))
+                .collect(),
+        ),
+        left_before,
+        unreadable: selection
+            .unreadable
+            .iter()
+            .map(|(path, why)| unread(path, why))
+            .collect(),
+        scope,
+        staging,
+    };
+    plan.sort(&root, selection)?;
+    Ok(plan)
+}
+
+fn open_root(home: &Home) -> Result<Dir> {
+    Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))
+}
+
+fn unread(path: &Path, why: &str) -> Unread {
+    Unread {
+        path: path.to_path_buf().into(),
+        why: why.to_owned(),
+    }
+}
+
+fn as_path(path: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(path))
+}
+
+/// What git's flags of an entry say of a file that is not there on purpose (sparse checkout).
+const SKIP_WORKTREE: u16 = 1 << 14;
+
+impl Plan {
+    /// Whether there is nothing to read and nothing gone: then nothing has changed.
+    fn is_settled(&self) -> bool {
+        self.jobs.read.is_empty() && self.jobs.gone.is_empty()
+    }
+
+    /// Merges what the index has with what the walk has found; both stand in the same order.
+    fn sort(&mut self, root: &Dir, selection: Selection) -> Result<()> {
+        let Selection {
+            found,
+            refused,
+            special,
+            nested,
+            unreadable,
+        } = selection;
+        self.nested = nested;
+        for path in refused {
+            self.leave_out_unseen(root, path, Why::Refused);
+        }
+        for (path, _) in special {
+            self.leave_out_unseen(root, path, Why::Special);
+        }
+        let mut found = found.into_iter().peekable();
+        for at in 0..self.staging.entries.len() {
+            let entry = &self.staging.entries[at];
+            if !self.scope.holds(&entry.path) {
+                continue;
+            }
+            while let Some(new) = found.next_if(|found| found.path < entry.path) {
+                new_file(
+                    &mut self.jobs,
+                    &mut self.left,
+                    &self.left_before,
+                    self.max_file,
+                    new,
+                );
+            }
+            match found.next_if(|found| found.path == entry.path) {
+                Some(file)
+                    if self.staging.is_clean(entry, &file.meta)
+                        && file.meta.size <= self.max_file =>
+                {
+                    self.jobs.kept.push(at);
+                }
+                Some(file) => self.jobs.tracked(&mut self.left, self.max_file, at, file),
+                None => {
+                    let path = as_path(&entry.path);
+                    let hidden = unreadable
+                        .iter()
+                        .any(|(folder, _)| path.starts_with(folder));
+                    if hidden || entry.flags_extended & SKIP_WORKTREE != 0 {
+                        self.jobs.kept.push(at);
+                        continue;
+                    }
+                    // It may be there and ignored: what git tracks it does not ignore.
+                    match find(root, path) {
+                        Some(meta) if matches!(meta.kind, FileKind::File | FileKind::Symlink) => {
+                            let file = Found {
+                                path: entry.path.clone(),
+                                meta,
+                            };
+                            match self.staging.is_clean(entry, &meta) && meta.size <= self.max_file
+                            {
+                                true => self.jobs.kept.push(at),
+                                false => self.jobs.tracked(&mut self.left, self.max_file, at, file),
+                            }
+                        }
+                        _ => self.jobs.gone.push(at),
+                    }
+                }
+            }
+        }
+        for new in found {
+            new_file(
+                &mut self.jobs,
+                &mut self.left,
+                &self.left_before,
+                self.max_file,
+                new,
+            );
+        }
+        Ok(())
+    }
+
+    fn leave_out_unseen(&mut self, root: &Dir, path: Vec<u8>, why: Why) {
+        if let Some(meta) = find(root, as_path(&path)) {
+            self.left.0.insert(path, Left::new(why, &meta));
+        }
+    }
+
+    /// What it says before anything was read.
+    fn outcome(&self) -> Outcome {
+        Outcome {
+            commit: None,
+            subject: None,
+            sessions: Vec::new(),
+            files: Counted::default(),
+            held: self.jobs.kept.len() as u64,
+            left_out: Vec::new(),
+            nested: self
+                .nested
+                .iter()
+                .map(|path| as_path(path).to_path_buf().into())
+                .collect(),
+            unread: self.unreadable.clone(),
+            consolidated: None,
+            not_consolidated: None,
+        }
+    }
+}
+
+impl Jobs {
+    fn tracked(&mut self, left: &mut LeftOut, max_file: u64, at: usize, file: Found) {
+        if file.meta.kind == FileKind::File && file.meta.size > max_file {
+            left.0
+                .insert(file.path, Left::new(Why::TooLarge, &file.meta));
+            self.gone.push(at);
+            return;
+        }
+        self.read.push(Job {
+            path: file.path,
+            tracked: Some(at),
+            size: file.meta.size,
+        });
+    }
+}
+
+fn new_file(jobs: &mut Jobs, left: &mut LeftOut, before: &LeftOut, max_file: u64, file: Found) {
+    if file.meta.kind == FileKind::File && file.meta.size > max_file {
+        left.0
+            .insert(file.path, Left::new(Why::TooLarge, &file.meta));
+        return;
+    }
+    let known = before.0.get(&file.path);
+    let known = known.filter(|left| left.fits(&file.meta) && left.why != Why::TooLarge);
+    match known {
+        Some(known) => {
+            left.0.insert(file.path, known.clone());
+        }
+        None => jobs.read.push(Job {
+            path: file.path,
+            tracked: None,
+            size: file.meta.size,
+        }),
+    }
+}
+
+fn find(root: &Dir, path: &Path) -> Option<disk::Meta> {
+    let dir = root.open_beneath(path.parent()?).ok()?;
+    dir.find(path.file_name()?).ok()?
+}
+
+/// What was read, and what the tree of it is.
+struct Ready<'r> {
+    forest: Forest<'r>,
+    leaves: Vec<Leaf>,
+    /// Entries that the index gets.
+    new: Vec<IndexEntry>,
+    /// Paths that it loses.
+    gone: Vec<Vec<u8>>,
+}
+
+/// Reads what there is to read.
+fn read<'r>(
+    home: &Home,
+    repository: &'r Repository,
+    plan: &mut Plan,
+    pack: Option<&Sink<'_>>,
+    context: &Context,
+) -> Result<Ready<'r>> {
+    let root = open_root(home)?;
+    let base = base_tree(repository, &plan.branch)?;
+    let jobs = std::mem::take(&mut plan.jobs.read);
+    let total = Total {
+        items: jobs.len() as u64,
+        bytes: jobs.iter().map(|job| job.size).sum(),
+    };
+    context.progress.stage("committing", total);
+    let reading = Reading {
+        root: &root,
+        staging: &plan.staging,
+        max_file: plan.max_file,
+        known: known(repository, &plan.staging, base)?,
+        pack,
+        context,
+    };
+    let seen = reading.all(&jobs);
+    context.progress.finish();
+    let mut gone: Vec<Vec<u8>> = Vec::new();
+    let mut new = Vec::new();
+    for (job, seen) in jobs.into_iter().zip(seen?) {
+        let kept = job.tracked;
+        match seen {
+            Seen::Text(entry) => new.push(entry),
+            Seen::Left(left) => {
+                plan.left.0.insert(job.path.clone(), left);
+                plan.jobs.gone.extend(kept);
+            }
+            Seen::Gone => plan.jobs.gone.extend(kept),
+            Seen::Restless => {
+                plan.unreadable.push(unread(
+                    as_path(&job.path),
+                    "it changed each time that it was read",
+                ));
+                plan.jobs.kept.extend(kept);
+            }
+            Seen::Unreadable(why) => {
+                plan.unreadable.push(unread(as_path(&job.path), &why));
+                plan.jobs.kept.extend(kept);
+            }
+        }
+    }
+    gone.extend(
+        plan.jobs
+            .gone
+            .iter()
+            .map(|at| plan.staging.entries[*at].path.clone()),
+    );
+    let leaf = |entry: &IndexEntry| Leaf {
+        path: entry.path.clone(),
+        mode: entry.mode,
+        oid: entry.id,
+    };
+    let mut leaves: Vec<Leaf> = plan
+        .jobs
+        .kept
+        .iter()
+        .map(|at| leaf(&plan.staging.entries[*at]))
+        .chain(new.iter().map(leaf))
+        .collect();
+    leaves.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    let forest = Forest::plant(&repository.git, base, &plan.scope.prefixes(), &leaves)
+        .map_err(|e| torn(repository.dir(), "the last commit", e))?;
+    Ok(Ready {
+        forest,
+        leaves,
+        new,
+        gone,
+    })
+}
+
+fn base_tree(repository: &Repository, branch: &Branch) -> Result<Option<Oid>> {
+    let Some(tip) = branch.tip else {
+        return Ok(None);
+    };
+    let commit = repository.git.find_commit(tip);
+    let commit = commit.map_err(|e| torn(repository.dir(), "the last commit", e))?;
+    Ok(Some(commit.tree_id()))
+}
+
+/// The objects that need not be written again: those of the index, or, where somebody has removed it, of the last
+/// commit.
+fn known(repository: &Repository, staging: &Staging, base: Option<Oid>) -> Result<HashSet<Oid>> {
+    if !staging.entries.is_empty() {
+        return Ok(staging.entries.iter().map(|entry| entry.id).collect());
+    }
+    let mut known = HashSet::new();
+    if let Some(base) = base {
+        let tree = repository.git.find_tree(base).and_then(|tree| {
+            tree.walk(git2::TreeWalkMode::PreOrder, |_, entry| {
+                known.insert(entry.id());
+                git2::TreeWalkResult::Ok
+            })
+        });
+        tree.map_err(|e| torn(repository.dir(), "the last commit", e))?;
+    }
+    Ok(known)
+}
+
+fn tell(outcome: &mut Outcome, plan: &Plan, ready: &Ready, changes: &[Change]) -> Summary {
+    let summary = Summary::of(changes);
+    outcome.sessions.clone_from(&summary.sessions);
+    outcome.files = summary.files;
+    outcome.held = ready.leaves.len() as u64;
+    outcome.unread.clone_from(&plan.unreadable);
+    summary
+}
+
+fn tell_left(outcome: &mut Outcome, left: &LeftOut) {
+    let file = |(path, left): (&Vec<u8>, &Left)| LeftOutFile {
+        path: as_path(path).to_path_buf().into(),
+        why: left.why,
+        bytes: left.size,
+    };
+    outcome.left_out = left.0.iter().map(file).collect();
+}
+
+/// What a commit would do. Reads what has changed, and writes nothing.
+///
+/// # Errors
+/// As [`apply`], but for what concerns writing.
+pub fn preview(
+    home: &Home,
+    repository: &Repository,
+    mut plan: Plan,
+    context: &Context,
+) -> Result<Outcome> {
+    let mut outcome = plan.outcome();
+    let ready = read(home, repository, &mut plan, None, context)?;
+    let mut changes = Vec::new();
+    ready
+        .forest
+        .differ(&mut |change| changes.push(change), &mut |_, _| Ok(()))
+        .map_err(|e| differs(repository, e))?;
+    let summary = tell(&mut outcome, &plan, &ready, &changes);
+    if !changes.is_empty() {
+        outcome.subject = Some(subject_of(plan.message.as_deref(), &summary));
+    }
+    tell_left(&mut outcome, &plan.left);
+    Ok(outcome)
+}
+
+fn subject_of(message: Option<&str>, summary: &Summary) -> String {
+    match message {
+        Some(message) => message.lines().next().unwrap_or_default().to_owned(),
+        None => summary.subject(),
+    }
+}
+
+fn differs(repository: &Repository, error: Differ) -> Error {
+    match error {
+        Differ::Git(error) => torn(repository.dir(), "the last commit", error),
+        Differ::Io(error) => Error::io("can not write to the repository", repository.dir(), error),
+    }
+}
+
+/// Commits. Everything is on the disk when it returns.
+///
+/// # Errors
+/// As [`plan`]; somebody else's `index.lock`; what can not be written: then nothing has been committed.
+pub fn apply(
+    home: &LockedHome,
+    repository: &Repository,
+    request: &Request,
+    context: &Context,
+) -> Result<Outcome> {
+    let mut outcome = {
+        let _lock = IndexLock::take(repository, home, context)?;
+        failpoint::hit("commit.locked");
+        locked(home, repository, request, context)?
+    };
+    if outcome.commit.is_some() {
+        // The commit stands, whatever becomes of this.
+        match consolidate::when_due(home, repository, context) {
+            Ok(done) => outcome.consolidated = done,
+            Err(error) => outcome.not_consolidated = Some(error.to_string()),
+        }
+    }
+    Ok(outcome)
+}
+
+/// The commit itself, while nobody else writes the index.
+fn locked(
+    home: &LockedHome,
+    repository: &Repository,
+    request: &Request,
+    context: &Context,
+) -> Result<Outcome> {
+    let mut plan = plan(home, repository, request, context)?;
+    let mut outcome = plan.outcome();
+    if plan.is_settled() && base_is_index(repository, &plan)? {
+        plan.left
+            .write(repository, &plan.left_before, &empty_nested(&plan, &[]))?;
+        tell_left(&mut outcome, &plan.left);
+        return Ok(outcome);
+    }
+    let packs = consolidate::folder_of_packs(repository)?;
+    let io = |e| Error::io("can not write to the repository", repository.dir(), e);
+    let sink = Sink::new(Writer::begin(&packs).map_err(io)?);
+    let ready = read(home, repository, &mut plan, Some(&sink), context)?;
+    let (mut changes, mut encoder) = (Vec::new(), Encoder::new());
+    ready
+        .forest
+        .differ(&mut |change| changes.push(change), &mut |oid, bytes| {
+            sink.put(&mut encoder, oid, ObjectType::Tree, bytes)
+        })
+        .map_err(|e| differs(repository, e))?;
+    let summary = tell(&mut outcome, &plan, &ready, &changes);
+    let commit = match base_tree(repository, &plan.branch)? == Some(ready.forest.oid())
+        || changes.is_empty()
+    {
+        true => None,
+        false => {
+            let message = match &plan.message {
+                Some(message) => message.clone(),
+                None => summary.message(),
+            };
+            let text = author::commit(
+                repository,
+                ready.forest.oid(),
+                plan.branch.tip,
+                &message,
+                context,
+            )?;
+            let oid = Oid::hash_object(ObjectType::Commit, &text)
+                .map_err(|e| Error::failed("can not name the commit:").because(e))?;
+            sink.put(&mut encoder, oid, ObjectType::Commit, &text)
+                .map_err(io)?;
+            Some((oid, subject_of(plan.message.as_deref(), &summary)))
+        }
+    };
+    context.stop.check()?;
+    let (mut objects, mut bytes) = (0, 0);
+    if commit.is_some() {
+        (objects, bytes) = sink.size().map_err(io)?;
+        let small = consolidate::small(&packs).ok().flatten();
+        let small = small.map(|small| small.fold(&packs, &sink));
+        let small = small.transpose().map_err(io)?;
+        let (name, _) = sink.into_writer().map_err(io)?.finish().map_err(io)?;
+        if let Some(small) = small {
+            // What stays is folded by a later commit.
+            let _ = small.remove(&packs, &name);
+        }
+        repository
+            .git
+            .odb()
+            .and_then(|odb| odb.refresh())
+            .map_err(|e| torn(repository.dir(), "the objects", e))?;
+        failpoint::hit("commit.packed");
+    }
+    let nested = empty_nested(&plan, &ready.leaves);
+    let Ready {
+        forest,
+        leaves: _,
+        new,
+        gone,
+    } = ready;
+    let Plan {
+        staging,
+        left,
+        left_before,
+        branch,
+        scope,
+        ..
+    } = plan;
+    // The whole index is this tree when nothing of it lies elsewhere.
+    let whole =
+        scope == Scope::Home && staging.entries.iter().all(|entry| scope.holds(&entry.path));
+    let tree = (whole && (commit.is_some() || !gone.is_empty())).then(|| forest.oid());
+    if !new.is_empty() || !gone.is_empty() {
+        staging.write(repository, &gone, &new, tree)?;
+    }
+    left.write(repository, &left_before, &nested)?;
+    tell_left(&mut outcome, &left);
+    failpoint::hit("commit.indexed");
+    if let Some((oid, subject)) = commit {
+        move_branch(repository, &branch, oid, &subject)?;
+        failpoint::hit("commit.named");
+        outcome.subject = Some(subject.clone());
+        outcome.commit = Some(Made {
+            id: oid.to_string(),
+            subject,
+            branch: branch
+                .name
+                .strip_prefix("refs/heads/")
+                .unwrap_or(&branch.name)
+                .to_owned(),
+            objects,
+            bytes,
+        });
+    }
+    Ok(outcome)
+}
+
+/// Whether what the index holds is what the last commit holds, when nothing has to be read.
+fn base_is_index(repository: &Repository, plan: &Plan) -> Result<bool> {
+    let leaf = |at: &usize| {
+        let entry = &plan.staging.entries[*at];
+        Leaf {
+            path: entry.path.clone(),
+            mode: entry.mode,
+            oid: entry.id,
+        }
+    };
+    let leaves: Vec<Leaf> = plan.jobs.kept.iter().map(leaf).collect();
+    let base = base_tree(repository, &plan.branch)?;
+    let forest = Forest::plant(&repository.git, base, &plan.scope.prefixes(), &leaves)
+        .map_err(|e| torn(repository.dir(), "the last commit", e))?;
+    Ok(base == Some(forest.oid()))
+}
+
+/// Folders with a `.git` of their own of which nothing is held: git would name them as untracked.
+fn empty_nested(plan: &Plan, leaves: &[Leaf]) -> Vec<Vec<u8>> {
+    let held = |folder: &[u8]| {
+        let inside = |path: &[u8]| {
+            path.strip_prefix(folder)
+                .is_some_and(|rest| rest.starts_with(b"/"))
+        };
+        plan.jobs
+            .kept
+            .iter()
+            .any(|at| inside(&plan.staging.entries[*at].path))
+            || leaves.iter().any(|leaf| inside(&leaf.path))
+    };
+    plan.nested
+        .iter()
+        .filter(|folder| !held(folder))
+        .cloned()
+        .collect()
+}
+
+/// The last step. Whoever has moved the branch since it was read is not overwritten.
+fn move_branch(repository: &Repository, branch: &Branch, commit: Oid, subject: &str) -> Result<()> {
+    repository.make_refs_durable()?;
+    let git = &repository.git;
+    let moved = match branch.tip {
+        Some(tip) => {
+            let log = format!("commit: {subject}");
+            git.reference_matching(&branch.name, commit, true, tip, &log)
+        }
+        None => git.reference(
+            &branch.name,
+            commit,
+            false,
+            &format!("commit (initial): {subject}"),
+        ),
+    };
+    moved.map(|_| ()).map_err(|error| match error.code() {
+        git2::ErrorCode::Locked => Error::new(Kind::Locked, "a git command holds the branch:")
+            .at(repository.dir())
+            .because(error)
+            .hint("run the same command again"),
+        _ => Error::failed("the branch can not be moved to the commit:")
+            .at(repository.dir())
+            .because(error)
+            .hint("run the same command again"),
+    })
+}
+
+mod author {
+    //! Who a commit is by, and the commit itself as git stores it.
+
+    use super::{Context, Error, Oid, Repository, Result};
+    use crate::disk;
+
+    /// The bytes of a commit object.
+    pub(super) fn commit(
+        repository: &Repository,
+        tree: Oid,
+        parent: Option<Oid>,
+        message: &str,
+        context: &Context,
+    ) -> Result<Vec<u8>> {
+        let now = context.clock.zoned();
+        let minutes = now.offset().seconds() / 60;
+        let sign = if minutes < 0 { '-' } else { '+' };
+        let zone = format!("{sign}{:02}{:02}", minutes.abs() / 60, minutes.abs() % 60);
+        let (name, email) = of(repository)?;
+        let who = format!("{name} <{email}> {} {zone}", now.timestamp().as_second());
+        let parent = parent
+            .map(|parent| format!("parent {parent}\n"))
+            .unwrap_or_default();
+        let text = format!(
+            "tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{}\n",
+            message.trim_end()
+        );
+        Ok(text.into_bytes())
+    }
+
+    fn of(repository: &Repository) -> Result<(String, String)> {
+        let config = repository
+            .git
+            .config()
+            .and_then(|mut config| config.snapshot());
+        let config = config
+            .map_err(|e| Error::failed("the configuration of git can not be read:").because(e))?;
+        let value = |key: &str| {
+            let value = config.get_string(key).ok()?;
+            // What would end the line, or the part of it.
+            let plain: String = value
+                .chars()
+                .filter(|c| !c.is_control() && !matches!(c, '<' | '>'))
+                .collect();
+            let plain = plain.trim().to_owned();
+            (!plain.is_empty()).then_some(plain)
+        };
+        match (value("user.name"), value("user.email")) {
+            (Some(name), Some(email)) => Ok((name, email)),
+            _ => Ok(("wbhome".to_owned(), format!("wbhome@{}", disk::host_name()))),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Which files belong to the history: the text of sessions and agents, as far as no `.gitignore` leaves it out.
+//!
+//! The walk is our own, so that a folder with a `.git` of its own is taken in like any other. `.gitignore` files and
+//! `info/exclude` count as git counts them; the user's global list does not: what is kept must not depend on who runs
+//! the command.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::base::{Error, Result, Stop};
+use crate::disk::{self, Dir, FileKind, Meta};
+use crate::home::SessionId;
+
+/// What at the top of a home belongs to the history.
+pub(super) const ROOTS: [&str; 5] = [
+    ".gitignore",
+    "agents",
+    "index.json",
+    "sessions",
+    "wbhome.toml",
+];
+
+/// A `.gitignore` larger than this is none.
+const LARGEST_IGNORE: u64 = 4 << 20;
+
+/// Everything, or some sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All that belongs to the history.
+    Home,
+    /// These sessions alone, in order.
+    Sessions(Vec<SessionId>),
+}
+
+impl Scope {
+    /// The paths below which everything belongs to it.
+    pub fn prefixes(&self) -> Vec<Vec<u8>> {
+        match self {
+            Scope::Home => ROOTS.iter().map(|root| root.as_bytes().to_vec()).collect(),
+            Scope::Sessions(ids) => {
+                let mut paths: Vec<Vec<u8>> = ids
+                    .iter()
+                    .map(|id| format!("sessions/{id}").into_bytes())
+                    .collect();
+                paths.sort();
+                paths.dedup();
+                paths
+            }
+        }
+    }
+
+    /// Whether a path (below the home) belongs to it.
+    pub fn holds(&self, path: &[u8]) -> bool {
+        let mut parts = path.splitn(3, |b| *b == b'/');
+        let (first, second) = (parts.next().unwrap_or(b""), parts.next());
+        match self {
+            Scope::Home => ROOTS.iter().any(|root| root.as_bytes() == first),
+            Scope::Sessions(ids) => {
+                first == b"sessions"
+                    && second
+                        .is_some_and(|name| ids.iter().any(|id| id.as_str().as_bytes() == name))
+            }
+        }
+    }
+
+    fn leads_to(&self, folder: &Path, name: &OsStr) -> bool {
+        match (folder.as_os_str().as_bytes(), self) {
+            (b"", Scope::Home) => ROOTS.iter().any(|root| *root == name),
+            (b"", Scope::Sessions(_)) => name == "sessions",
+            (b"sessions", Scope::Sessions(ids)) => ids.iter().any(|id| id.as_str() == name),
+            _ => true,
+        }
+    }
+}
+
+/// A file or link that is not ignored.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Below the home, as git spells it.
+    pub path: Vec<u8>,
+    pub meta: Meta,
+}
+
+/// What the walk has found.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    /// Files and links, in the order of git's index.
+    pub found: Vec<Found>,
+    /// Names that git takes in no repository.
+    pub refused: Vec<Vec<u8>>,
+    /// Sockets, FIFOs and devices.
+    pub special: Vec<(Vec<u8>, FileKind)>,
+    /// Folders with a `.git` of their own, which is left out.
+    pub nested: Vec<Vec<u8>>,
+    /// What could not be looked at, and why. A folder among them hides all that is below it.
+    pub unreadable: Vec<(PathBuf, String)>,
+}
+
+/// Walks a home.
+///
+/// # Errors
+/// A selected folder that is not there or is a link, and interruption.
+pub(super) fn select(root: &Dir, scope: &Scope, exclude: &[u8], stop: &Stop) -> Result<Selection> {
+    if let Scope::Home = scope {
+        must_be_folder(root, "sessions")?;
+    }
+    let rules = Rules::new(root, exclude);
+    let selection = Mutex::new(Selection::default());
+    let note = |put: &dyn Fn(&mut Selection)| {
+        if let Ok(mut selection) = selection.lock() {
+            put(&mut selection);
+        }
+    };
+    let skip = |folder: &Path, entry: &disk::Entry| {
+        if !scope.leads_to(folder, &entry.name) {
+            return true;
+        }
+        let is_folder = entry.meta.kind == FileKind::Folder;
+        if is_dot_git(entry.name.as_bytes()) {
+            match entry.name == super::repository::DOT_GIT {
+                true => note(&|s| s.nested.push(folder.as_os_str().as_bytes().to_vec())),
+                false => note(&|s| s.refused.push(below(folder, &entry.name))),
+            }
+            return true;
+        }
+        if rules.ignore(folder, &entry.name, is_folder) {
+            return true;
+        }
+        let path = || below(folder, &entry.name);
+        match entry.meta.kind {
+            FileKind::Folder => return false,
+            FileKind::Symlink if is_modules(entry.name.as_bytes()) => {
+                note(&|s| s.refused.push(path()))
+            }
+            FileKind::File | FileKind::Symlink => note(&|s| {
+                s.found.push(Found {
+                    path: path(),
+                    meta: entry.meta,
+                })
+            }),
+            kind => note(&|s| s.special.push((path(), kind))),
+        }
+        true
+    };
+    let tree = disk::walk(root, &skip, stop)?;
+    let mut selection = selection.into_inner().unwrap_or_default();
+    selection.unreadable = tree
+        .folders
+        .into_iter()
+        .flat_map(|folder| folder.unreadable)
+        .collect();
+    selection.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    selection.refused.sort_unstable();
+    selection.special.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    selection.nested.sort_unstable();
+    Ok(selection)
+}
+
+fn must_be_folder(root: &Dir, name: &str) -> Result<()> {
+    let found = root
+        .find(OsStr::new(name))
+        .map_err(|e| Error::io("can not look at", name, e))?;
+    match found.map(|meta| meta.kind) {
+        Some(FileKind::Folder) => Ok(()),
+        Some(kind) => Err(
+            Error::failed(format!("expected a folder, found {}:", kind.described()))
+                .at(name)
+                .hint("git does not look behind a link: put the folder itself there"),
+        ),
+        None => Err(Error::failed("is not there; is its disk mounted?")
+            .at(name)
+            .hint("nothing was recorded as removed")),
+    }
+}
+
+fn below(folder: &Path, name: &OsStr) -> Vec<u8> {
+    folder.join(name).into_os_string().into_vec()
+}
+
+/// Whether git takes a name for `.git`, as some filesystems would (`verify_path` in git's `read-cache.c`): such a name
+/// stands in no tree.
+pub(super) fn is_dot_git(name: &[u8]) -> bool {
+    is_name_like(name, b".git", b"git~1")
+}
+
+/// Whether git takes a name for `.gitmodules`, which must not be a link.
+fn is_modules(name: &[u8]) -> bool {
+    is_name_like(name, b".gitmodules", b"gitmod~1")
+}
+
+fn is_name_like(name: &[u8], long: &[u8], short: &[u8]) -> bool {
+    // Most names are answered by their first byte.
+    if !name.iter().any(|b| matches!(b, b'g' | b'G'))
+        || !name.iter().any(|b| matches!(b, b'.' | b'~'))
+    {
+        return false;
+    }
+    let visible = without_ignorable(name);
+    visible.split(|b| *b == b'\\').any(|piece| {
+        let piece = piece.split(|b| *b == b':').next().unwrap_or(piece);
+        let end = piece
+            .iter()
+            .rposition(|b| !matches!(b, b'.' | b' '))
+            .map_or(0, |at| at + 1);
+        let piece = &piece[..end];
+        piece.eq_ignore_ascii_case(long) || piece.eq_ignore_ascii_case(short)
+    })
+}
+
+/// Without the code points that HFS+ does not see in names.
+fn without_ignorable(name: &[u8]) -> Vec<u8> {
+    match std::str::from_utf8(name) {
+        Ok(text) if !text.is_ascii() => text
+            .chars()
+            .filter(|c| {
+                !matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+            })
+            .collect::<String>()
+            .into_bytes(),
+        _ => name.to_vec(),
+    }
+}
+
+/// The `.gitignore` files on the way to a folder, the deepest last.
+type Chain = Arc<Vec<Arc<Gitignore>>>;
+
+struct Rules<'d> {
+    root: &'d Dir,
+    exclude: Gitignore,
+    chains: Mutex<HashMap<PathBuf, Chain>>,
+}
+
+impl<'d> Rules<'d> {
+    fn new(root: &'d Dir, exclude: &[u8]) -> Self {
+        Rules {
+            root,
+            exclude: parse(Path::new(""), exclude),
+            chains: Mutex::new(HashMap::new()),
+        }
+    }
+
+    fn ignore(&self, folder: &Path, name: &OsStr, is_folder: bool) -> bool {
+        let chain = self.chain(folder);
+        let path = folder.join(name);
+        let said = chain
+            .iter()
+            .rev()
+            .map(|rules| rules.matched(&path, is_folder));
+        let said = said.chain(std::iter::once_with(|| {
+            self.exclude.matched(&path, is_folder)
+        }));
+        said.into_iter()
+            .find(|said| !said.is_none())
+            .is_some_and(|said| said.is_ignore())
+    }
+
+    /// Those of a folder are looked up once for each name in it, and read once: a folder is visited by one worker,
+    /// after the one above it.
+    fn chain(&self, folder: &Path) -> Chain {
+        let known = |folder: &Path| self.chains.lock().ok()?.get(folder).cloned();
+        if let Some(chain) = known(folder) {
+            return chain;
+        }
+        let above = folder
+            .parent()
+            .map(|parent| self.chain(parent))
+            .unwrap_or_default();
+        let own = self
+            .root
+            .open_beneath(folder)
+            .and_then(|dir| disk::read_small_in(&dir, OsStr::new(".gitignore"), LARGEST_IGNORE));
+        let chain = match own {
+            Ok(Some(text)) => {
+                let mut all = above.to_vec();
+                all.push(Arc::new(parse(folder, &text)));
+                Arc::new(all)
+            }
+            // What can not be read leaves out nothing: too much is better than too little.
+            _ => above,
+        };
+        if let Ok(mut chains) = self.chains.lock() {
+            chains.insert(folder.to_owned(), Arc::clone(&chain));
+        }
+        chain
+    }
+}
+
+fn parse(folder: &Path, text: &[u8]) -> Gitignore {
+    let mut builder = GitignoreBuilder::new(folder);
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    for line in text.split(|b| *b == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // A line that is no pattern matches nothing, in git as well.
+        let _ = builder.add_line(None, &String::from_utf8_lossy(line));
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}

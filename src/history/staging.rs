@@ -1,0 +1,256 @@
+//! git's index: what it knows of each file, and writing it so that `git status` has nothing to read again.
+//!
+//! The new index is written beside the old one and renamed over it while `index.lock` is held: git's own protocol.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use git2::{Index, IndexEntry, IndexTime, Oid};
+
+use super::repository::{OWN, Repository, torn};
+use crate::base::{Context, Error, Kind, Result, human};
+use crate::disk::{self, Dir, FileKind, Meta, NewFile, Stamp};
+use crate::home::Home;
+
+/// The modes that git knows of what is no folder.
+pub(super) const FILE: u32 = 0o100_644;
+pub(super) const EXECUTABLE: u32 = 0o100_755;
+pub(super) const LINK: u32 = 0o120_000;
+
+/// The index of a repository as it was read.
+pub(super) struct Staging {
+    /// Where the new one is written.
+    place: PathBuf,
+    /// What the old one was; `None` when there was none.
+    pub seen: Option<Meta>,
+    /// Its entries, in git's order.
+    pub entries: Vec<IndexEntry>,
+    trust_mode: bool,
+}
+
+impl std::fmt::Debug for Staging {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Staging({} entries)", self.entries.len())
+    }
+}
+
+const INTENT_TO_ADD: u16 = 1 << 13;
+const STAGE: u16 = 0x3000;
+
+impl Staging {
+    /// Reads the index of a repository.
+    ///
+    /// # Errors
+    /// One that can not be read, or that has conflicts.
+    pub fn read(repository: &Repository) -> Result<Staging> {
+        let file = repository.dir().join("index");
+        let fail = |e| torn(repository.dir(), "the index", e);
+        let seen = disk::stat(&file)?;
+        let index = Index::open(&file).map_err(|e| {
+            fail(e).hint("git can make the index again: move .git/index away, then git reset")
+        })?;
+        let entries: Vec<IndexEntry> = index.iter().collect();
+        if let Some(conflict) = entries.iter().find(|entry| entry.flags & STAGE != 0) {
+            return Err(Error::failed(format!(
+                "a merge has left a conflict in {}, so nothing is committed:",
+                human::bytes(&conflict.path)
+            ))
+            .at(repository.dir())
+            .hint("settle it with git add, or give the merge up"));
+        }
+        let config = repository
+            .git
+            .config()
+            .and_then(|mut config| config.snapshot());
+        let trust_mode = config
+            .and_then(|config| config.get_bool("core.fileMode"))
+            .unwrap_or(true);
+        Ok(Staging {
+            place: file,
+            seen,
+            entries,
+            trust_mode,
+        })
+    }
+
+    /// Whether an entry says for sure that its file is what was committed.
+    pub fn is_clean(&self, entry: &IndexEntry, meta: &Meta) -> bool {
+        let racy = self.seen.is_none_or(|index| meta.mtime >= index.mtime);
+        let found = self.described(meta, Some(entry.mode));
+        !racy
+            && entry.flags_extended & INTENT_TO_ADD == 0
+            && found.is_some_and(|found| {
+                found.mode == entry.mode
+                    && found.file_size == entry.file_size
+                    && same_time(found.mtime, entry.mtime)
+                    && same_time(found.ctime, entry.ctime)
+                    && (found.ino, found.uid, found.gid) == (entry.ino, entry.uid, entry.gid)
+            })
+    }
+
+    /// The entry of a file in a state, without its name and object; `None` of what is neither file nor link.
+    /// `former` is the mode that it is committed with, which stays where the filesystem has none.
+    pub fn described(&self, meta: &Meta, former: Option<u32>) -> Option<IndexEntry> {
+        let mode = match (meta.kind, former) {
+            (FileKind::Symlink, _) => LINK,
+            (FileKind::File, Some(former @ (FILE | EXECUTABLE))) if !self.trust_mode => former,
+            (FileKind::File, _) if self.trust_mode && meta.mode & 0o100 != 0 => EXECUTABLE,
+            (FileKind::File, _) => FILE,
+            _ => return None,
+        };
+        // git keeps the low 32 bits of each.
+        #[allow(clippy::cast_possible_truncation, reason = "as git does")]
+        Some(IndexEntry {
+            ctime: time(meta.ctime),
+            mtime: time(meta.mtime),
+            dev: meta.dev as u32,
+            ino: meta.ino as u32,
+            mode,
+            uid: meta.uid,
+            gid: meta.gid,
+            file_size: meta.size as u32,
+            id: Oid::ZERO_SHA1,
+            flags: 0,
+            flags_extended: 0,
+            path: Vec::new(),
+        })
+    }
+
+    /// Removes what went and puts in what is new, in git's order, and renames the result over the index.
+    /// `tree` is the tree that the whole index stands for, when it stands for one: git then does not compare them.
+    pub fn write(
+        &self,
+        repository: &Repository,
+        gone: &[Vec<u8>],
+        new: &[IndexEntry],
+        tree: Option<Oid>,
+    ) -> Result<()> {
+        let fail = |e| {
+            Error::failed("can not write the index of the repository")
+                .at(repository.dir())
+                .because(e)
+        };
+        let own = repository.dir().join(OWN);
+        disk::create_private_folder(&own)?;
+        let draft = own.join("index");
+        disk::remove_file(&draft)?;
+        let bytes = disk::read(&self.place)?;
+        if let Some(bytes) = &bytes {
+            disk::write_new(&draft, bytes, 0o600)?;
+        }
+        let mut index = Index::open(&draft).map_err(fail)?;
+        for path in gone {
+            let path = Path::new(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));
+            index.remove(path, 0).map_err(fail)?;
+        }
+        for entry in new {
+            index.add(entry).map_err(fail)?;
+        }
+        if let Some(tree) = tree {
+            let written = index.write_tree_to(&repository.git).map_err(fail)?;
+            if written != tree {
+                return Err(
+                    Error::new(Kind::Bug, "the index and the commit differ").at(repository.dir())
+                );
+            }
+        }
+        index.write().map_err(fail)?;
+        let io = |e| {
+            Error::io(
+                "can not write the index of the repository",
+                repository.dir(),
+                e,
+            )
+        };
+        let own = Dir::open(&own).map_err(io)?;
+        let git = Dir::open(repository.dir()).map_err(io)?;
+        let draft = own.open_file(OsStr::new("index")).map_err(io)?;
+        draft.sync_all().map_err(io)?;
+        own.replace_in(OsStr::new("index"), &git, OsStr::new("index"))
+            .map_err(io)?;
+        git.sync().map_err(io)
+    }
+}
+
+fn time(stamp: Stamp) -> IndexTime {
+    #[allow(clippy::cast_possible_truncation, reason = "as git does")]
+    IndexTime::new(stamp.seconds as i32, stamp.nanos)
+}
+
+fn same_time(one: IndexTime, other: IndexTime) -> bool {
+    (one.seconds(), one.nanoseconds()) == (other.seconds(), other.nanoseconds())
+}
+
+/// `index.lock`, held: no git writes the index meanwhile.
+#[derive(Debug)]
+pub(super) struct IndexLock {
+    dir: Dir,
+}
+
+const LOCK: &str = "index.lock";
+
+/// How a lock file of ours begins; git leaves its own empty or writes an index into it.
+const OURS: &str = "wbhome commit, home ";
+
+impl IndexLock {
+    /// Takes the lock. One that a killed run of ours has left says so itself, and is taken over: whoever calls this
+    /// holds the lock of the home.
+    ///
+    /// # Errors
+    /// [`Kind::Locked`] when anybody else has it.
+    pub fn take(repository: &Repository, home: &Home, context: &Context) -> Result<IndexLock> {
+        let path = repository.dir().join(LOCK);
+        let io = |e| Error::io("can not take the lock", &path, e);
+        let dir = Dir::open(repository.dir()).map_err(io)?;
+        let first = format!("{OURS}{}\n", home.id());
+        if let Some(found) = disk::stat(&path)? {
+            let text = disk::read_small_in(&dir, OsStr::new(LOCK), 1 << 10)
+                .ok()
+                .flatten();
+            match text.is_some_and(|text| text.starts_with(first.as_bytes())) {
+                true => dir.unlink(OsStr::new(LOCK)).map_err(io)?,
+                false => return Err(held(&path, &found, context)),
+            }
+        }
+        let text = format!(
+            "{first}process {}\nsince {}\n",
+            std::process::id(),
+            context.clock.now()
+        );
+        let mut file = NewFile::create(&dir).map_err(io)?;
+        std::io::Write::write_all(&mut file.file(), text.as_bytes()).map_err(io)?;
+        // It appears with its text in it, so that there is no moment in which it could be anybody's.
+        match file.publish(OsStr::new(LOCK)) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                let found = disk::stat(&path)?;
+                Err(found.map_or_else(|| io(error), |found| held(&path, &found, context)))
+            }
+            done => {
+                done.map_err(io)?;
+                drop(file);
+                Ok(IndexLock { dir })
+            }
+        }
+    }
+}
+
+fn held(path: &Path, found: &Meta, context: &Context) -> Error {
+    let since = human::age(context.clock.now(), found.mtime.timestamp());
+    Error::new(
+        Kind::Locked,
+        format!("a git command holds the repository, since {since}:"),
+    )
+    .at(path)
+    .hint("wait for it, or close the editor that it opened")
+    .hint(format!(
+        "if no git command runs any more: rm {}",
+        human::quoted(path)
+    ))
+}
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        // What stays is taken over by the next commit.
+        let _ = self.dir.unlink(OsStr::new(LOCK));
+    }
+}

@@ -1,0 +1,870 @@
+//! `wbhome commit`: session text in git, complete, and in a repository that any git understands.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "it lays out folders"
+)]
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use insta::assert_snapshot;
+use support::Place;
+use support::git::git_in;
+
+fn ids(place: &Place) -> String {
+    place.git(&["log", "--format=%H"])
+}
+
+/// Commit ids depend on what else the machine says of itself.
+fn without_ids(text: &str) -> String {
+    let mut out = String::new();
+    let word = |word: &str| word.len() == 10 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    for part in text.split_inclusive(' ') {
+        match word(part.trim()) {
+            true => out.push_str("[ID] "),
+            false => out.push_str(part),
+        }
+    }
+    out
+}
+
+#[test]
+fn a_day_of_work_is_told_in_the_history() {
+    let place = Place::with_sessions();
+    assert_snapshot!(without_ids(&place.run(["commit"]).shown(&place)), @r"
+    exit: 0
+    --- stdout
+    3 sessions: +3 turns, 3 files
+      main [ID]   9 files, 2.8 kB new
+    --- stderr
+    ");
+    place.git_is_content();
+    assert_eq!(
+        place.committed(),
+        [
+            ".gitignore",
+            "index.json",
+            "sessions/20240603_crawler/context/turn_001.json",
+            "sessions/20240603_crawler/session.json",
+            "sessions/20240604_数据清洗/context/turn_001.json",
+            "sessions/20240604_数据清洗/session.json",
+            "sessions/20240605_api_refactor/context/turn_001.json",
+            "sessions/20240605_api_refactor/session.json",
+            "wbhome.toml",
+        ]
+    );
+    let before = ids(&place);
+    assert_snapshot!(place.run(["commit"]).shown(&place), @r"
+    exit: 0
+    --- stdout
+    Nothing has changed since the last commit, which holds 9 files.
+    --- stderr
+    ");
+    assert_eq!(ids(&place), before);
+
+    place.put_home("sessions/20240603_crawler/context/turn_002.json", "{}\n");
+    place.put_home("sessions/20240603_crawler/context/turn_003.json", "{}\n");
+    place.put_home(
+        "sessions/20240603_crawler/context/turn_001.json",
+        "{\"turn\": 1}\n",
+    );
+    place.put_home("sessions/20240603_crawler/checkpoint.md", "# 到这里\n");
+    place.put_home("sessions/20240604_数据清洗/memory/notes.md", "记住\n");
+    std::fs::remove_file(
+        place
+            .home()
+            .join("sessions/20240605_api_refactor/context/turn_001.json"),
+    )
+    .unwrap();
+    place.put_home("agents/researcher/agent.yaml", "name: researcher\n");
+    let dry = place.run(["commit", "-n"]);
+    assert_eq!(ids(&place), before);
+    assert_snapshot!(dry.shown(&place), @r"
+    exit: 0
+    --- stdout
+    3 sessions: +2 ~1 -1 turns, 1 memory, 1 checkpoint
+      7 files would be committed
+    Nothing was changed.
+    --- stderr
+    ");
+    assert_snapshot!(without_ids(&place.run(["commit", "-v"]).shown(&place)), @r"
+    exit: 0
+    --- stdout
+    3 sessions: +2 ~1 -1 turns, 1 memory, 1 checkpoint
+      main [ID]   7 files, 1.2 kB new
+      20240603_crawler: +2 ~1 turns, 1 checkpoint
+      20240604_数据清洗: 1 memory
+      20240605_api_refactor: -1 turn
+    --- stderr
+    ");
+    let message = place.git(&["log", "-1", "--format=%an <%ae>%n%ad%n%B", "--date=iso"]);
+    let host = rustix::system::uname()
+        .nodename()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert_snapshot!(message.replace(&host, "[HOST]"), @r"
+    wbhome <wbhome@[HOST]>
+    2024-06-15 12:00:00 +0000
+    3 sessions: +2 ~1 -1 turns, 1 memory, 1 checkpoint
+
+    20240603_crawler: +2 ~1 turns, 1 checkpoint
+    20240604_数据清洗: 1 memory
+    20240605_api_refactor: -1 turn
+    agents: 1 file
+    ");
+    place.git_is_content();
+
+    place.put_home("sessions/20240604_数据清洗/memory/notes.md", "忘了\n");
+    place.ok(["commit", "-q", "-m", "改了\n\n为什么"]);
+    assert_eq!(
+        place.git(&["log", "-1", "--format=%B"]).trim(),
+        "改了\n\n为什么"
+    );
+    place.run(["commit", "-m", " "]).expect(2);
+}
+
+/// What a session may hold that git alone would get wrong.
+#[test]
+fn every_kind_of_file_is_right() {
+    let place = Place::with_sessions();
+    let s = "sessions/20240603_crawler";
+    let root = place.home().join(s);
+    // Line ends, and attributes that would change them.
+    place.put_home(
+        &format!("{s}/artifacts/.gitattributes"),
+        "* text eol=crlf\n*.md filter=evil ident\n",
+    );
+    place.put_home(&format!("{s}/artifacts/crlf.txt"), "one\r\ntwo\r\n");
+    place.put_home(&format!("{s}/artifacts/lf.md"), "one\ntwo $Id$\n");
+    place.git(&["config", "filter.evil.clean", "rev"]);
+    place.git(&["config", "filter.evil.smudge", "rev"]);
+    place.git(&["config", "core.autocrlf", "true"]);
+    // Names.
+    let names = [
+        "带 空格的.md",
+        "emoji 🦀.md",
+        "new\nline.md",
+        "\"quoted\".md",
+        "tab\t.md",
+        "-dash",
+        "back\\slash.md",
+        " lead",
+        "trail ",
+    ];
+    for name in names {
+        place.put_home(&format!("{s}/artifacts/{name}"), name);
+    }
+    // Modes and links.
+    let script = place.put_home(&format!("{s}/artifacts/run.sh"), "#!/bin/sh\n");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink("run.sh", root.join("artifacts/link")).unwrap();
+    std::os::unix::fs::symlink("/nowhere/到", root.join("artifacts/dangling")).unwrap();
+    std::os::unix::fs::symlink("..", root.join("artifacts/loop")).unwrap();
+    std::os::unix::fs::symlink("x", root.join("artifacts/.gitmodules")).unwrap();
+    // What is left out.
+    place.put_home(&format!("{s}/artifacts/picture [1]*.png"), b"\x89PNG\0\0");
+    place.put_home(&format!("{s}/artifacts/bin\nary "), b"\0");
+    place.put_home(&format!("{s}/artifacts/.GIT"), "no");
+    place.put_home(&format!("{s}/artifacts/git~1"), "no");
+    let long = format!("{} text\n", "x".repeat(3000));
+    place.put_home(&format!("{s}/artifacts/deep/.gitattributes"), long);
+    let large = std::fs::File::create(root.join("artifacts/large.jsonl")).unwrap();
+    large.set_len(4 << 30).unwrap();
+    let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+    rustix::fs::mknodat(rustix::fs::CWD, root.join("artifacts/pipe"), kind, mode, 0).unwrap();
+    // What is ignored, here and deeper.
+    place.put_home(&format!("{s}/logs/run.log"), "log\n");
+    place.put_home(&format!("{s}/artifacts/table.csv"), "a,b\n");
+    place.put_home(
+        &format!("{s}/artifacts/.gitignore"),
+        "*.tmp\n!keep.tmp\n/only-here\n",
+    );
+    for name in ["a.tmp", "keep.tmp", "only-here", "deep/only-here"] {
+        place.put_home(&format!("{s}/artifacts/{name}"), "");
+    }
+
+    let ran = place.run(["commit", "-v"]);
+    ran.expect(0);
+    for said in [
+        "2 binary",
+        "1 larger than",
+        "4 git takes it into no repository",
+        "1 no file",
+    ] {
+        assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
+    }
+    place.git_is_content();
+    let held = place.committed();
+    let taken = [
+        "crlf.txt",
+        "lf.md",
+        "run.sh",
+        "link",
+        "dangling",
+        "loop",
+        "keep.tmp",
+        "deep/only-here",
+        ".gitattributes",
+    ];
+    for name in names.iter().chain(&taken) {
+        assert!(
+            held.contains(&format!("{s}/artifacts/{name}")),
+            "{name} in {held:?}"
+        );
+    }
+    for name in [
+        "a.tmp",
+        "only-here",
+        "table.csv",
+        "pipe",
+        "large.jsonl",
+        ".GIT",
+        "git~1",
+        ".gitmodules",
+        "deep/.gitattributes",
+    ] {
+        assert!(
+            !held.contains(&format!("{s}/artifacts/{name}")),
+            "{name} in {held:?}"
+        );
+    }
+    let tree = place.git(&[
+        "ls-tree",
+        "HEAD",
+        &format!("{s}/artifacts/run.sh"),
+        &format!("{s}/artifacts/link"),
+    ]);
+    assert!(tree.contains("100755") && tree.contains("120000"), "{tree}");
+    clone_holds(&place, &held);
+}
+
+/// A clone, as `docs/disaster.md` says to make it, has every file byte for byte.
+fn clone_holds(place: &Place, held: &[String]) {
+    let (from, to) = (place.home(), place.path("clone"));
+    let empty = "--attr-source=4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+    git_in(
+        &place.root(),
+        &[
+            empty,
+            "clone",
+            "-q",
+            from.to_str().unwrap(),
+            to.to_str().unwrap(),
+        ],
+    )
+    .expect(0);
+    for name in held {
+        let (one, other) = (from.join(name), to.join(name));
+        match std::fs::read_link(&one) {
+            Ok(target) => assert_eq!(std::fs::read_link(&other).unwrap(), target, "{name}"),
+            Err(_) => assert_eq!(
+                std::fs::read(&other).unwrap(),
+                std::fs::read(&one).unwrap(),
+                "{name}"
+            ),
+        }
+    }
+    std::fs::remove_dir_all(&to).unwrap();
+}
+
+#[test]
+fn repositories_inside_sessions_are_plain_files() {
+    let place = Place::with_sessions();
+    let s = "sessions/20240603_crawler/artifacts";
+    let at = |rel: &str| place.home().join(s).join(rel);
+    let git = |folder: &Path, args: &[&str]| git_in(folder, args).expect(0).stdout.clone();
+    let make = |name: &str, args: &[&str]| {
+        std::fs::create_dir_all(at(name)).unwrap();
+        git(&at(name), &[&["init", "-q"], args].concat());
+    };
+    make("empty", &[]);
+    make("unborn", &[]);
+    place.put_home(&format!("{s}/unborn/draft.py"), "print('草稿')\n");
+    make("full", &[]);
+    place.put_home(&format!("{s}/full/src/main.py"), "print(1)\n");
+    git(&at("full"), &["add", "-A"]);
+    git(&at("full"), &["commit", "-qm", "x"]);
+    place.put_home(&format!("{s}/full/later.py"), "print(2)\n");
+    git(
+        &at("full"),
+        &["worktree", "add", "-q", at("tree").to_str().unwrap()],
+    );
+    make("bare.git", &["--bare"]);
+    make("super", &[]);
+    let full = at("full");
+    let add = [
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        full.to_str().unwrap(),
+        "part",
+    ];
+    git(&at("super"), &add);
+    git(&at("super"), &["commit", "-qm", "sub"]);
+
+    let ran = place.run(["commit", "-v"]);
+    ran.expect(0);
+    assert!(
+        ran.stdout.contains("6 repositories inside sessions"),
+        "{}",
+        ran.stdout
+    );
+    place.git_is_content();
+    let held = place.committed();
+    for name in [
+        "unborn/draft.py",
+        "full/src/main.py",
+        "full/later.py",
+        "tree/src/main.py",
+        "super/.gitmodules",
+        "super/part/src/main.py",
+        "bare.git/HEAD",
+        "bare.git/config",
+    ] {
+        assert!(held.contains(&format!("{s}/{name}")), "{name} in {held:#?}");
+    }
+    assert!(
+        !held
+            .iter()
+            .any(|name| name.contains("/.git/") || name.ends_with("/.git"))
+    );
+    assert!(!place.git(&["ls-tree", "-r", "HEAD"]).contains("160000"));
+    clone_holds(&place, &held);
+    // What comes into the empty one is taken.
+    place.put_home(&format!("{s}/empty/now.py"), "1\n");
+    place.ok(["commit", "-q"]);
+    assert!(place.committed().contains(&format!("{s}/empty/now.py")));
+    place.git_is_content();
+}
+
+/// A link to a commit, as `git add` leaves one, becomes the files that it stands for.
+#[test]
+fn a_link_to_a_commit_is_expanded() {
+    let place = Place::with_sessions();
+    let inner = "sessions/20240603_crawler/artifacts/inner";
+    place.put_home(&format!("{inner}/a.py"), "1\n");
+    for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "x"]] {
+        git_in(&place.home().join(inner), args).expect(0);
+    }
+    place.git(&["add", "-A"]);
+    place.git(&["commit", "-qm", "by hand"]);
+    assert!(place.git(&["ls-tree", "-r", "HEAD"]).contains("160000"));
+    place.ok(["commit", "-q"]);
+    assert!(!place.git(&["ls-tree", "-r", "HEAD"]).contains("160000"));
+    assert!(place.committed().contains(&format!("{inner}/a.py")));
+    place.git_is_content();
+}
+
+#[test]
+fn what_git_tracks_is_committed_though_it_is_ignored() {
+    let place = Place::with_sessions();
+    let log = "sessions/20240603_crawler/logs/run.log";
+    place.put_home(log, "one\n");
+    place.git(&["add", "-f", log]);
+    place.ok(["commit", "-q"]);
+    assert!(place.committed().contains(&log.to_owned()));
+    place.put_home(log, "one\ntwo\n");
+    place.ok(["commit", "-q"]);
+    assert_eq!(place.git(&["show", &format!("HEAD:{log}")]), "one\ntwo\n");
+    std::fs::remove_file(place.home().join(log)).unwrap();
+    place.ok(["commit", "-q"]);
+    assert!(!place.committed().contains(&log.to_owned()));
+    place.git_is_content();
+}
+
+/// Files that are left out come in when they become text, and the other way round.
+#[test]
+fn what_is_left_out_may_change() {
+    let place = Place::with_sessions();
+    let file = "sessions/20240603_crawler/artifacts/data";
+    place.put_home(file, b"\0\0");
+    place.ok(["commit", "-q"]);
+    let exclude = place.home_text(".git/info/exclude");
+    assert!(exclude.contains(&format!("\n/{file}\n")), "{exclude}");
+    place.put_home(file, "text\n");
+    place.ok(["commit", "-q"]);
+    assert!(place.committed().contains(&file.to_owned()));
+    assert!(!place.home_text(".git/info/exclude").contains(file));
+    // What was text and is torn stays, so that its history shows the day.
+    place.put_home(file, b"te\0\0\0");
+    place.ok(["commit", "-q"]);
+    assert!(place.committed().contains(&file.to_owned()));
+    place.git_is_content();
+    // What grows beyond the limit goes, and is told.
+    place.put_home("wbhome.toml", "[git]\nmax_file = \"1KiB\"\n");
+    place.put_home(file, "x".repeat(1025));
+    let ran = place.run(["commit"]);
+    ran.expect(0);
+    assert!(ran.stdout.contains("1 larger than"), "{}", ran.stdout);
+    assert!(!place.committed().contains(&file.to_owned()));
+    place.git_is_content();
+    // A person's own lines in the file stay.
+    let own = format!("{}# mine\n*.swp\n", place.home_text(".git/info/exclude"));
+    place.put_home(".git/info/exclude", own);
+    place.put_home("sessions/20240603_crawler/a.swp", "");
+    place.put_home(file, "small\n");
+    place.ok(["commit", "-q"]);
+    assert!(
+        place
+            .home_text(".git/info/exclude")
+            .ends_with("# mine\n*.swp\n")
+    );
+    assert!(!place.committed().iter().any(|name| name.ends_with(".swp")));
+    place.git_is_content();
+}
+
+/// A change in the same tick of the clock that leaves the size as it was is found, by us and by git.
+#[test]
+fn a_change_right_after_is_seen() {
+    let place = Place::with_sessions();
+    let file = "sessions/20240603_crawler/memory/notes.md";
+    for n in 0..20 {
+        place.put_home(file, format!("{:04}", n * 2));
+        place.ok(["commit", "-q"]);
+        place.put_home(file, format!("{:04}", n * 2 + 1));
+        assert_eq!(
+            place.git(&["status", "--porcelain"]),
+            format!(" M {file}\n")
+        );
+        place.ok(["commit", "-q"]);
+        assert_eq!(
+            place.git(&["show", &format!("HEAD:{file}")]),
+            format!("{:04}", n * 2 + 1)
+        );
+    }
+    place.git_is_content();
+}
+
+#[test]
+fn some_sessions_alone() {
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    place.put_home("sessions/20240603_crawler/context/turn_002.json", "{}\n");
+    place.put_home("sessions/20240604_数据清洗/context/turn_002.json", "{}\n");
+    place.put_home("sessions/20240604_数据清洗/artifacts/b.bin", b"\0");
+    place.ok(["commit", "-q", "crawler"]);
+    let changed = || place.git(&["show", "--format=", "--name-only", "HEAD"]);
+    assert_eq!(
+        changed(),
+        "sessions/20240603_crawler/context/turn_002.json\n"
+    );
+    assert!(
+        place
+            .git(&["status", "--porcelain"])
+            .contains("turn_002.json")
+    );
+    place.ok(["commit", "-q", "清洗"]);
+    assert_eq!(changed().lines().count(), 1);
+    place.git_is_content();
+    // The first commit may be of one session, too.
+    let other = Place::with_sessions();
+    other.ok(["commit", "-q", "crawler"]);
+    assert_eq!(other.committed().len(), 2);
+    other.ok(["commit", "-q"]);
+    other.git_is_content();
+}
+
+/// What a person has staged elsewhere is theirs.
+#[test]
+fn what_is_staged_elsewhere_stays_staged() {
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    place.put_home("notes/mine.md", "a\n");
+    place.git(&["add", "notes/mine.md"]);
+    place.put_home("sessions/20240603_crawler/context/turn_002.json", "{}\n");
+    place.ok(["commit", "-q"]);
+    assert!(
+        !place
+            .committed()
+            .iter()
+            .any(|name| name.starts_with("notes/"))
+    );
+    assert_eq!(place.git(&["status", "--porcelain"]), "A  notes/mine.md\n");
+    place.git(&["commit", "-qm", "mine"]);
+    place.put_home("sessions/20240603_crawler/context/turn_003.json", "{}\n");
+    place.ok(["commit", "-q"]);
+    assert!(place.committed().contains(&"notes/mine.md".to_owned()));
+    place.git_is_content();
+}
+
+#[test]
+fn a_foreign_lock_is_named() {
+    let place = Place::with_sessions();
+    // Empty while an editor is open that git has started; or with an index in it.
+    for content in ["", "DIRC"] {
+        let lock = place.put_home(".git/index.lock", content);
+        place.run(["commit"]).expect(11).says(&[
+            "a git command holds the repository",
+            "index.lock",
+            "rm ",
+        ]);
+        assert_eq!(std::fs::read_to_string(&lock).unwrap(), content);
+        std::fs::remove_file(&lock).unwrap();
+    }
+    place.ok(["commit", "-q"]);
+    place.git_is_content();
+}
+
+#[test]
+fn a_repository_that_is_not_sound_is_not_made_worse() {
+    let refused = |lay: &dyn Fn(&Place), says: &[&str]| {
+        let place = Place::with_sessions();
+        place.ok(["commit", "-q"]);
+        place.put_home("sessions/20240603_crawler/context/turn_002.json", "{}\n");
+        lay(&place);
+        let before = support::tree(&place.home().join(".git"));
+        place.run(["commit"]).expect(1).says(says);
+        let mut after = support::tree(&place.home().join(".git"));
+        // The lock was taken and given back.
+        after.get_mut(&b""[..]).unwrap().mtime = before[&b""[..]].mtime;
+        assert_eq!(support::differences(&before, &after), "", "{says:?}");
+    };
+    let git = |args: &'static [&'static str]| move |place: &Place| drop(place.git(args));
+    refused(
+        &git(&["checkout", "-q", "--detach"]),
+        &["HEAD is detached", "git switch"],
+    );
+    let merging = |place: &Place| {
+        place.git(&["checkout", "-q", "-b", "side"]);
+        place.git(&["commit", "-q", "--allow-empty", "-m", "side"]);
+        place.git(&["checkout", "-q", "main"]);
+        place.git(&["commit", "-q", "--allow-empty", "-m", "main"]);
+        place.git(&["merge", "-q", "--no-ff", "--no-commit", "side"]);
+    };
+    refused(&merging, &["in the middle of a merge", "git merge --abort"]);
+    refused(
+        &git(&["config", "core.bare", "true"]),
+        &["is bare", "core.bare false"],
+    );
+    refused(
+        &|place| drop(place.put_home(".git/HEAD", "")),
+        &["repository", ".git"],
+    );
+    refused(
+        &|place| drop(place.put_home(".git/refs/heads/main", "")),
+        &["can not be read"],
+    );
+    refused(
+        &|place| drop(place.put_home(".git/index", "DIRC")),
+        &["the index", "git reset"],
+    );
+    let torn = |place: &Place| {
+        let main = place.home().join(".git/refs/heads/main");
+        std::fs::rename(&main, main.with_file_name("main 2")).unwrap();
+    };
+    refused(&torn, &["the branch main is gone", "git update-ref"]);
+    let foreign = |place: &Place| {
+        place.put("other/x", "");
+        place.git(&[
+            "config",
+            "core.worktree",
+            place.path("other").to_str().unwrap(),
+        ]);
+    };
+    refused(&foreign, &["belongs to another folder", "core.worktree"]);
+}
+
+#[test]
+fn a_home_without_its_sessions_is_not_recorded_as_empty() {
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    std::fs::rename(place.home().join("sessions"), place.path("elsewhere")).unwrap();
+    place
+        .run(["commit"])
+        .expect(1)
+        .says(&["sessions", "is its disk mounted?"]);
+    std::os::unix::fs::symlink(place.path("elsewhere"), place.home().join("sessions")).unwrap();
+    place
+        .run(["commit"])
+        .expect(1)
+        .says(&["found a symbolic link"]);
+}
+
+#[test]
+fn the_repository_may_lie_elsewhere() {
+    let place = Place::with_home();
+    std::fs::remove_dir_all(place.home().join(".git")).unwrap();
+    std::fs::create_dir(place.path("cold")).unwrap();
+    let at = place.path("cold/home.git");
+    let settings = format!("[git]\ndir = {:?}\n", at.to_str().unwrap());
+    place.put_home("wbhome.toml", &settings);
+    place.session("20240603_crawler", 3);
+    place.ok(["init", "-q"]);
+    assert!(place.home().join(".git").is_file());
+    place.ok(["commit", "-q"]);
+    place.git_is_content();
+    assert_eq!(place.mode("cold/home.git"), 0o700);
+    // The disk is not there.
+    std::fs::rename(&at, place.path("cold/away")).unwrap();
+    place
+        .run(["commit"])
+        .expect(1)
+        .says(&["is its disk mounted?"]);
+    std::fs::rename(place.path("cold/away"), &at).unwrap();
+    // The link was lost: it is the same repository.
+    std::fs::remove_file(place.home().join(".git")).unwrap();
+    place.ok(["init", "-q"]);
+    place.ok(["commit", "-q"]);
+    place.git_is_content();
+    // Another home does not take it.
+    let other = Place::with_home();
+    std::fs::remove_dir_all(other.home().join(".git")).unwrap();
+    other.put_home("wbhome.toml", &settings);
+    other
+        .run(["commit"])
+        .expect(1)
+        .says(&["that of another folder"]);
+}
+
+#[test]
+fn an_adopted_repository_keeps_its_configuration() {
+    let place = Place::with_sessions();
+    std::fs::remove_dir_all(place.home().join(".git")).unwrap();
+    place.git(&["init", "-q", "-b", "trunk"]);
+    place.git(&["config", "core.autocrlf", "true"]);
+    place.git(&["config", "user.name", "王 <小>明"]);
+    place.git(&["config", "user.email", "me@example.org"]);
+    let config = place.home_text(".git/config");
+    place
+        .run(["init"])
+        .expect(0)
+        .says(&["core.autocrlf is true", "info/attributes"]);
+    assert_eq!(place.home_text(".git/config"), config);
+    let file = "sessions/20240603_crawler/artifacts/crlf.txt";
+    place.put_home(file, "a\r\nb\r\n");
+    place.ok(["commit", "-q"]);
+    assert_eq!(place.home_text(".git/config"), config);
+    assert_eq!(place.git(&["show", &format!("HEAD:{file}")]), "a\r\nb\r\n");
+    let who = place.home().join(".git");
+    let who = std::process::Command::new("git")
+        .arg("--git-dir")
+        .arg(who)
+        .args(["log", "-1", "--format=%an <%ae> %D"])
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8(who.stdout).unwrap().trim(),
+        "王 小明 <me@example.org> HEAD -> trunk"
+    );
+    place.fsck();
+}
+
+/// As git ignores, with every kind of pattern, at every depth.
+#[test]
+fn ignored_as_git_ignores() {
+    let place = Place::with_home();
+    let s = "sessions/20240603_x";
+    let names = [
+        "a.txt",
+        "b.md",
+        "!odd",
+        "#hash",
+        "build",
+        "foo bar",
+        "trail ",
+        "x[1]",
+        "é",
+        "文件.txt",
+        "A.TXT",
+    ];
+    for folder in [
+        "",
+        "one/",
+        "one/two/",
+        "one/two/three/",
+        "build2/",
+        "doc/build/",
+        "vendor/lib/",
+    ] {
+        for name in names {
+            place.put_home(&format!("{s}/{folder}{name}"), "x\n");
+        }
+    }
+    for (folder, text) in [
+        (
+            "",
+            "*.md\n!b.md\nvendor/*\n!vendor/lib/\n/build\ndoc/**/build\n\\!odd\n\\#hash\nfoo\\ bar\ntrail\\ \nx\\[1\\]\n# no\n\n",
+        ),
+        ("one", "/a.txt\n**/three/*\n!**/three/a.txt\ntwo/b.*\r\n"),
+        ("one/two", "!b.md\n*.TXT\n[é文]*\n"),
+        ("build2", "*\n!.gitignore\n!*/\n!a.???\n"),
+        ("doc", "a.txt/\nbuild/\n!build/a.txt\n"),
+    ] {
+        place.put_home(&format!("{s}/{folder}/.gitignore"), text);
+    }
+    let wanted = place.git(&["ls-files", "-z", "--others", "--exclude-standard"]);
+    let mut wanted: Vec<String> = wanted.split_terminator('\0').map(str::to_owned).collect();
+    wanted.sort();
+    place.ok(["commit", "-q"]);
+    assert_eq!(place.committed(), wanted);
+    place.git_is_content();
+}
+
+/// An agent appends while it is committed: each version that is kept is a beginning of the last.
+#[test]
+fn what_is_being_written_is_committed_as_a_beginning_of_it() {
+    use std::io::Write;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let place = Place::with_sessions();
+    let turn = "sessions/20240603_crawler/context/turn_002.json";
+    let path = place.put_home(turn, "");
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut file = std::fs::OpenOptions::new()
+                .append(true)
+                .open(&path)
+                .unwrap();
+            for n in 0.. {
+                if n % 500 == 0 {
+                    // Not beyond the limit for text before the last commit.
+                    std::thread::sleep(std::time::Duration::from_millis(4));
+                }
+                if done.load(Ordering::Relaxed) || n > 200_000 {
+                    return;
+                }
+                file.write_all(format!("{{\"n\": {n}, \"text\": \"第{n}行\"}}\n").as_bytes())
+                    .unwrap();
+            }
+        });
+        for _ in 0..50 {
+            place.run(["commit", "-q"]).expect(0);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    let last = std::fs::read(&path).unwrap();
+    let mut versions = 0;
+    for id in ids(&place).lines() {
+        let held = support::git::command(&place.home(), &["show", &format!("{id}:{turn}")])
+            .output()
+            .unwrap();
+        if held.status.success() {
+            versions += 1;
+            assert!(last.starts_with(&held.stdout), "{id}");
+        }
+    }
+    assert!(versions > 10, "{versions}");
+    place.fsck();
+}
+
+#[test]
+fn many_small_commits_stay_few_files() {
+    let place = Place::with_sessions();
+    let most = (0..150).map(|n| {
+        place.put_home(
+            "sessions/20240603_crawler/memory/notes.md",
+            format!("{n}\n"),
+        );
+        place.ok(["commit", "-q"]);
+        place.names(".git").len()
+    });
+    // Unfolded, they would be twice as many as the commits.
+    assert!(most.max().unwrap() < 140);
+    assert_eq!(ids(&place).lines().count(), 150);
+    place.git_is_content();
+    let held = place.ok(["commit", "--consolidate"]);
+    assert!(held.contains("The history takes"), "{held}");
+    assert!(place.names(".git/objects/pack").len() <= 4);
+    place.git_is_content();
+}
+
+/// Without git on the machine the repository is kept small all the same.
+#[test]
+fn consolidation_needs_no_git() {
+    let place = Place::with_sessions();
+    for n in 0..30 {
+        place.put_home(
+            "sessions/20240603_crawler/memory/notes.md",
+            format!("{n}\n"),
+        );
+        place.git(&["add", "sessions"]);
+        place.git(&["commit", "-qm", "by hand"]);
+    }
+    place.put_home("sessions/20240603_crawler/memory/notes.md", "unreached\n");
+    place.git(&["stash", "-q"]);
+    let loose = place.names(".git/objects").len();
+    assert!(loose > 100);
+    let log = ids(&place);
+    let ran = support::Ran::of(
+        place
+            .command()
+            .env("PATH", "/nonexistent")
+            .args(["commit", "-q", "--consolidate"])
+            .output()
+            .unwrap(),
+    );
+    ran.expect(0);
+    assert!(ids(&place).contains(&log));
+    assert!(
+        place.names(".git/objects/pack").len() <= 3,
+        "{:?}",
+        place.names(".git/objects")
+    );
+    assert!(
+        !place
+            .names(".git/objects")
+            .iter()
+            .any(|name| name.len() > 40 && !name.contains("pack"))
+    );
+    place.fsck();
+    place.git(&["stash", "pop", "-q"]);
+    assert_eq!(
+        place.home_text("sessions/20240603_crawler/memory/notes.md"),
+        "unreached\n"
+    );
+}
+
+#[cfg(feature = "failpoints")]
+mod killed {
+    use super::*;
+
+    /// Dead at each step: git finds nothing missing, and the next commit makes up for it.
+    #[test]
+    fn at_each_step() {
+        for point in [
+            "commit.locked",
+            "commit.packed",
+            "commit.indexed",
+            "commit.named",
+            "commit.folding",
+        ] {
+            for first in [true, false] {
+                let place = Place::with_sessions();
+                if !first {
+                    for n in 0..25 {
+                        place.put_home(
+                            "sessions/20240603_crawler/memory/notes.md",
+                            format!("{n}\n"),
+                        );
+                        place.ok(["commit", "-q"]);
+                    }
+                }
+                if point == "commit.folding" && first {
+                    continue;
+                }
+                place.put_home("sessions/20240603_crawler/memory/notes.md", "last\n");
+                let ran = place.run_with(&[("WBHOME_FAILPOINT", point)], &["commit", "-q"]);
+                assert_ne!(ran.code, Some(0), "{point} {first}");
+                if ran.code != Some(0) && place.home().join(".git/refs/heads/main").exists() {
+                    place.fsck();
+                }
+                place.run(["commit", "-q"]).expect(0);
+                assert_eq!(
+                    place.git(&["show", "HEAD:sessions/20240603_crawler/memory/notes.md"]),
+                    "last\n"
+                );
+                place.git_is_content();
+                assert!(!place.home().join(".git/index.lock").exists());
+            }
+        }
+    }
+}
