@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
-    check, commit, complete, index, init, label, ls, man, migrate, mv, new, path, relink, restore,
-    rm,
+    check, commit, complete, diff, history, index, init, label, ls, man, migrate, mv, new, path,
+    relink, restore, rm,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -86,6 +86,8 @@ pub(super) enum Verb {
     Mv(mv::MvArgs),
     Rm(rm::RmArgs),
     Restore(restore::RestoreArgs),
+    History(history::HistoryArgs),
+    Diff(diff::DiffArgs),
     Index(index::IndexArgs),
     Check(check::CheckArgs),
     Commit(commit::CommitArgs),

@@ -1,6 +1,7 @@
 //! `wbhome check`: everything that is wrong with a home.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,7 +14,7 @@ use super::place;
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::check::{self, Finding, FindingKind, Options, Outcome};
 use crate::disk::Dir;
-use crate::history;
+use crate::history::{self, Repository, bring_back};
 use crate::home::{Home, Index, resolve_in};
 use crate::migrate;
 use crate::state::Agent;
@@ -126,10 +127,35 @@ fn look(
     if options.only.is_none() {
         outcome.add(torn_history(home, ctx)?);
     }
+    name_whole_versions(home, &mut outcome);
     Ok(Found {
         outcome,
         broken_index: index.is_none(),
     })
+}
+
+/// Names the command for a file that is damaged or gone, where the last commit holds it whole and nothing beside it does.
+fn name_whole_versions(home: &Home, outcome: &mut Outcome) {
+    // What is wrong with the repository itself is told elsewhere.
+    let Ok(Some(repository)) = Repository::open(home) else {
+        return;
+    };
+    let helped = |finding: &&mut Finding| {
+        let one = match finding.kind {
+            FindingKind::TornJson | FindingKind::NulRun => true,
+            FindingKind::MissingTurn => finding.count == Some(1),
+            _ => false,
+        };
+        one && finding.command.is_none()
+    };
+    let mut findings: Vec<&mut Finding> = outcome.findings.iter_mut().filter(helped).collect();
+    let paths: Vec<PathBuf> = findings.iter().map(|f| f.path.clone()).collect();
+    let whole = history::whole_in_last_commit(&repository, &paths);
+    for finding in &mut findings {
+        if whole.contains(&finding.path) {
+            finding.command = bring_back::command(&finding.path);
+        }
+    }
 }
 
 /// What is wrong with the repository of the home.
@@ -189,7 +215,7 @@ fn write(out: &mut String, outcome: &Outcome, broken_index: bool, again: &str, a
     let commands = outcome.findings.iter().filter_map(|f| f.command.as_ref());
     let commands: Vec<&String> = commands.collect();
     if !commands.is_empty() {
-        let _ = writeln!(out, "\nTo put the whole copy in its place:");
+        let _ = writeln!(out, "\nTo put what is whole in its place:");
         let shown = match all || commands.len() <= COMMANDS + 1 {
             true => commands.len(),
             false => COMMANDS,

@@ -1,6 +1,7 @@
 //! `wbhome index`: the index agrees with the disk.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use clap::Args;
 
@@ -8,6 +9,9 @@ use super::args::Global;
 use super::output::{Console, STRONG, styled};
 use super::place;
 use crate::base::{Context, Exit, Result, human};
+use crate::disk;
+use crate::history::{self, Repository};
+use crate::home::{Home, Index, mend};
 use crate::sessions::{Changes, reconcile};
 
 /// Make index.json agree with the disk, and say what changed
@@ -19,7 +23,7 @@ use crate::sessions::{Changes, reconcile};
   wbhome index              after sessions were added, renamed or removed by hand
   wbhome index --rebuild    when index.json itself is damaged; the damaged one goes to the trash")]
 pub(super) struct IndexArgs {
-    /// Make it anew, with the labels of the old one if that can be read
+    /// Make it anew, with the labels of the old one if that can be read, else of the last commit
     #[arg(long)]
     rebuild: bool,
 }
@@ -32,14 +36,14 @@ pub(super) fn run(
 ) -> Result<Exit> {
     let home = place::open(global)?;
     if global.dry_run {
-        let plan = reconcile::plan(&home, args.rebuild, ctx)?;
+        let plan = plan(&home, args.rebuild, console, ctx)?;
         console.result("index-plan/1", &plan, |out| {
             write(out, &plan.changes, plan.rebuild)
         })?;
         return Ok(Exit::Done);
     }
     let locked = place::lock(&home, "index", global, console, ctx)?;
-    let plan = reconcile::plan(&locked, args.rebuild, ctx)?;
+    let plan = plan(&locked, args.rebuild, console, ctx)?;
     let done = reconcile::apply(&locked, plan, ctx)?;
     for stranger in &done.views.foreign {
         console.warn(&format!(
@@ -66,6 +70,27 @@ pub(super) fn run(
         }
     })?;
     Ok(Exit::Done)
+}
+
+fn plan(home: &Home, rebuild: bool, console: &Console, ctx: &Context) -> Result<reconcile::Plan> {
+    if !rebuild {
+        return reconcile::plan(home, false, ctx);
+    }
+    let labels = last_committed(home);
+    if labels.is_some() {
+        console.note("index.json can not be read: the labels are those of the last commit");
+    }
+    reconcile::plan_anew(home, labels, ctx)
+}
+
+/// The index that the last commit holds, where the present one can not be read.
+fn last_committed(home: &Home) -> Option<Index> {
+    if disk::exists(&home.index_file()) && Index::read(home).is_ok() {
+        return None;
+    }
+    let repository = Repository::open(home).ok()??;
+    let content = history::committed(&repository, Path::new(mend::INDEX)).ok()??;
+    Index::parse(&content).ok()
 }
 
 fn write(out: &mut String, changes: &Changes, rebuilt: bool) {

@@ -12,9 +12,11 @@ mod args;
 mod check;
 mod commit;
 mod complete;
+mod diff;
 mod errors;
 mod findings;
 mod followed;
+mod history;
 mod index;
 mod init;
 mod label;
@@ -24,6 +26,7 @@ mod migrate;
 mod mv;
 mod new;
 mod output;
+mod pager;
 mod path;
 mod place;
 mod progress;
@@ -80,6 +83,8 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Label(args) => label::run(args, global, console, ctx),
         Verb::Rm(args) => rm::run(args, global, console, ctx),
         Verb::Restore(args) => restore::run(args, global, console, ctx),
+        Verb::History(args) => history::run(args, global, console, ctx),
+        Verb::Diff(args) => diff::run(args, global, console, ctx),
         Verb::Index(args) => index::run(args, global, console, ctx),
         Verb::Check(args) => check::run(args, global, console, ctx),
         Verb::Commit(args) => commit::run(args, global, console, ctx),

@@ -49,6 +49,11 @@ impl Console {
         }
     }
 
+    /// What the person said of colour.
+    pub fn color_choice(&self) -> anstream::ColorChoice {
+        self.color
+    }
+
     /// Prints what was asked for: as one JSON document, or as `human` writes it.
     pub fn result(
         &self,

@@ -1,5 +1,5 @@
 //! `wbhome restore`: what was put into the trash, back again; a whole second version in the place of a damaged
-//! file.
+//! file; what a commit holds.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +13,9 @@ use super::output::{Console, FAINT, STRONG, styled};
 use super::place;
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::check::twin;
+use crate::history::bring_back;
 use crate::home::{Home, resolve_in, split};
+use crate::sessions::reconcile;
 use crate::sessions::restore::{self, Listing, Plan, Request};
 
 /// Bring back a session, a file, or everything that one command has put away
@@ -25,7 +27,8 @@ use crate::sessions::restore::{self, Listing, Plan, Request};
   wbhome restore --from trash                                      what the trash holds
   wbhome restore 20240603_crawler --from trash                     a session that was removed
   wbhome restore 20240615T120000Z-2 --from trash                   all that one command has done
-  wbhome restore crawler/context/turn_005.json --from twin         the whole copy beside a torn file")]
+  wbhome restore crawler/context/turn_005.json --from twin         the whole copy beside a torn file
+  wbhome restore crawler/memory --from git --at yesterday          as the last commit before today holds it")]
 pub(super) struct RestoreArgs {
     /// A session or something in it; or an act of the trash
     #[arg(value_name = "SESSION[/PATH]|ACT", add = complete::sessions())]
@@ -33,6 +36,9 @@ pub(super) struct RestoreArgs {
     /// From where
     #[arg(long, value_name = "PLACE")]
     from: From,
+    /// As of when, from git: a commit or a moment [default: the last commit]
+    #[arg(long, value_name = "REV|WHEN")]
+    at: Option<String>,
     /// Put what is in the way into the trash
     #[arg(long)]
     force: bool,
@@ -44,6 +50,8 @@ enum From {
     Trash,
     /// The second version that a sync client has left beside it
     Twin,
+    /// A commit
+    Git,
 }
 
 pub(super) fn run(
@@ -52,8 +60,21 @@ pub(super) fn run(
     console: &Console,
     ctx: &Context,
 ) -> Result<Exit> {
+    if args.at.is_some() && !matches!(args.from, From::Git) {
+        return Err(Error::usage("--at is a matter of --from git alone"));
+    }
     let home = place::open(global)?;
     match (args.from, args.what) {
+        (From::Git, None) => Err(Error::usage("no session was named")
+            .hint("write wbhome restore SESSION[/PATH] --from git")),
+        (From::Git, Some(what)) => {
+            let request = bring_back::Request {
+                what,
+                at: args.at,
+                force: args.force,
+            };
+            from_git(&home, &request, global, console, ctx)
+        }
         (From::Trash, None) => {
             let listing = restore::list(&home, ctx)?;
             console.result("trash/1", &listing, |out| {
@@ -217,6 +238,100 @@ fn write_twin(out: &mut String, plan: &twin::Plan, holds: &str) {
         styled(STRONG, human::path(&plan.path)),
         human::path(&plan.twin)
     );
+}
+
+fn from_git(
+    home: &Home,
+    request: &bring_back::Request,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    let agents = place::agents_or_refuse(home)?;
+    let warn = |left: &[String]| {
+        for line in left {
+            console.warn(&human::escape(line));
+        }
+        match left.is_empty() {
+            true => Exit::Done,
+            false => Exit::Partial,
+        }
+    };
+    if global.dry_run {
+        let plan = bring_back::plan(home, request, &agents, ctx)?;
+        console.result("restore-git-plan/1", &plan, |out| {
+            write_git(out, &plan, console.verbose);
+            let _ = writeln!(out, "{WOULD}");
+        })?;
+        return Ok(warn(&plan.left));
+    }
+    let locked = place::lock(home, "restore", global, console, ctx)?;
+    let plan = bring_back::plan(&locked, request, &agents, ctx)?;
+    let done = bring_back::apply(&locked, plan, ctx)?;
+    reconcile::refresh_cache(&locked, ctx)?;
+    console.report("restore-git/1", &done, |out| {
+        write_git(out, &done.done, console.verbose);
+        if let Some(act) = &done.kept {
+            let back = back(act, &locked, global, ctx);
+            let told = match done.done.files.iter().any(|back| back.replaces) {
+                true => "What was there is in the trash.  Back again",
+                false => "To take it back",
+            };
+            let _ = writeln!(out, "{told}: {back}");
+        }
+    })?;
+    Ok(warn(&done.done.left))
+}
+
+/// So many files are named when not all are.
+const FILES: usize = 10;
+
+fn write_git(out: &mut String, plan: &bring_back::Plan, all: bool) {
+    let session = human::escape(plan.session.as_str());
+    let from = &plan.from;
+    let _ = writeln!(
+        out,
+        "{}  from {}, {}",
+        styled(STRONG, &session),
+        from.short,
+        human::escape(&from.subject)
+    );
+    if let Some(was) = &plan.was {
+        let _ = writeln!(out, "It was called {} then.", human::escape(was));
+    }
+    let shown = match all || plan.files.len() <= FILES + 1 {
+        true => plan.files.len(),
+        false => FILES,
+    };
+    for back in &plan.files[..shown] {
+        let more = match back.replaces {
+            true => "   in the place of what was there",
+            false => "",
+        };
+        let _ = writeln!(out, "  {:<9}{}{more}", "back", human::path(&back.path));
+    }
+    if shown < plan.files.len() {
+        let more = human::count((plan.files.len() - shown) as u64);
+        let _ = writeln!(out, "  {}", styled(FAINT, format!("… {more} more: -v")));
+    }
+    if plan.indexed {
+        let _ = writeln!(out, "  {:<9}{session}", "indexed");
+    }
+    let count = |n: u64| human::plural(n, "file", "files");
+    let mut counts = vec![format!("{} back", count(plan.files.len() as u64))];
+    if plan.same > 0 {
+        counts.push(format!(
+            "{} as in the commit already",
+            human::count(plan.same)
+        ));
+    }
+    if plan.stays > 0 {
+        counts.push(format!(
+            "{} not in the commit, which stay",
+            human::count(plan.stays)
+        ));
+    }
+    let _ = writeln!(out, "{}.", counts.join(", "));
 }
 
 /// So many of an act are shown when not all are.

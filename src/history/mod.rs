@@ -4,19 +4,31 @@
 //! git would do on its own loses things here: a folder with a `.git` of its own would become a link to a commit that
 //! nobody has, line ends and filters would change bytes. It writes objects, index and refs in git's own formats.
 
+pub mod bring_back;
 pub mod commit;
+mod committed;
 pub mod consolidate;
 mod damage;
+mod diff;
 mod left_out;
+mod log;
 mod message;
+mod names;
 mod pack;
 mod read;
 mod repository;
+mod revision;
 mod select;
 mod staging;
 mod tree;
 
+pub use committed::{ChangeKind, Version, VersionKind, committed, whole_in_last_commit};
 pub use damage::{Damage, damage};
+pub use diff::{
+    Diff, Differing, Form, Hunk, Line, LineKind, Request as DiffRequest, Unreadable, diff, patch,
+};
 pub use left_out::Why;
+pub use log::{Change, Log, Request as LogRequest, Touched, log};
 pub use message::{Counted, SessionChange};
 pub use repository::{Began, Beginning, Branch, Repository, begin, beginning};
+pub use revision::Told;

@@ -124,7 +124,7 @@ pub enum Mend {
         /// When.
         at: String,
     },
-    /// Sessions that are tombstones get the status back that fits what is there.
+    /// Sessions that are tombstones, or missing, get the status back that fits what is there.
     Return {
         /// What they were.
         entries: Vec<Former>,

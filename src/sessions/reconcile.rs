@@ -8,6 +8,7 @@ use super::agree::{self, Changes};
 use super::{Scan, scan};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Result};
+use crate::disk;
 use crate::home::journal::{self, Step};
 use crate::home::views::{self, Views};
 use crate::home::{Counts, Home, Index, IndexFile, LockedHome, SessionId, trash};
@@ -17,6 +18,8 @@ use crate::home::{Counts, Home, Index, IndexFile, LockedHome, SessionId, trash};
 pub struct Plan {
     #[serde(skip)]
     scan: Scan,
+    #[serde(skip)]
+    labels: Option<Index>,
     /// Whether the index is made anew.
     pub rebuild: bool,
     /// What would be changed.
@@ -56,9 +59,29 @@ pub fn plan_knowing(
     rebuild: bool,
     context: &Context,
 ) -> Result<Plan> {
+    plan_from(home, known, None, rebuild, context)
+}
+
+/// Like [`plan`], for an index that is made anew. `labels` is a former one, which stands in for the present one where
+/// that can not be understood, or is not there.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_anew(home: &Home, labels: Option<Index>, context: &Context) -> Result<Plan> {
+    plan_from(home, BTreeMap::new(), labels, true, context)
+}
+
+fn plan_from(
+    home: &Home,
+    known: BTreeMap<SessionId, Counts>,
+    labels: Option<Index>,
+    rebuild: bool,
+    context: &Context,
+) -> Result<Plan> {
     let index = match Index::read(home) {
+        Ok(_) if labels.is_some() && !disk::exists(&home.index_file()) => labels.clone(),
         Ok(index) => Some(index),
-        Err(_) if rebuild => None,
+        Err(_) if rebuild => labels.clone(),
         Err(error) => return Err(error),
     };
     // The record is read only of sessions that the index knows too little about.
@@ -77,6 +100,7 @@ pub fn plan_knowing(
     };
     Ok(Plan {
         scan,
+        labels,
         rebuild,
         changes,
     })
@@ -87,10 +111,19 @@ pub fn plan_knowing(
 /// # Errors
 /// What can not be written; the next command goes on from there.
 pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome> {
-    let Plan { scan, rebuild, .. } = plan;
+    let Plan {
+        scan,
+        labels,
+        rebuild,
+        ..
+    } = plan;
+    let lost = !disk::exists(&home.index_file());
     let pending = journal::begin(home, "index", vec![Step::Views { ids: None }], context)?;
     let updated = if rebuild {
-        IndexFile::rebuild(home, context, |old| Ok(agree::rebuild(old, &scan)))
+        IndexFile::rebuild(home, context, |old| {
+            let old = old.filter(|_| labels.is_none() || !lost);
+            Ok(agree::rebuild(old.or(labels.as_ref()), &scan))
+        })
     } else {
         let agreed = IndexFile::update(home, |index| Ok(agree::agree(index, &scan, false)));
         agreed.map(|changes| (changes, None))

@@ -52,7 +52,8 @@ pub(super) fn bring_back(home: &LockedHome, former: &[Former]) -> Result<Said> {
             let Some(former) = former.iter().find(|f| f.id == entry.id()) else {
                 continue;
             };
-            if entry.status() != Status::Removed {
+            // A missing one whose folder came back is there again, too.
+            if !matches!(entry.status(), Status::Removed | Status::Missing) {
                 continue;
             }
             let status = fitting(former.status.as_deref(), on_disk(home, &entry.session()?));

@@ -1,0 +1,269 @@
+//! What a commit holds: trees and blobs, found by the bytes of their names.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use git2::{Commit, ErrorCode, ObjectType, Oid, Tree};
+use serde::Serialize;
+use serde::de::IgnoredAny;
+
+use super::Repository;
+use super::repository::torn;
+use crate::base::{Error, Result};
+
+/// A file's mode in a tree.
+pub(super) const FILE: i32 = 0o100_644;
+/// The same, with the bits to run it.
+pub(super) const EXECUTABLE: i32 = 0o100_755;
+/// A symbolic link: its blob is the target.
+pub(super) const LINK: i32 = 0o120_000;
+/// A folder.
+const FOLDER: i32 = 0o040_000;
+
+/// Something that a tree holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub oid: Oid,
+    pub mode: i32,
+}
+
+impl Held {
+    pub fn is_folder(self) -> bool {
+        self.mode == FOLDER
+    }
+
+    /// Whether it has a content: a link to a commit of another repository has none here.
+    pub fn is_blob(self) -> bool {
+        matches!(self.mode, FILE | EXECUTABLE | LINK | 0o100_664)
+    }
+}
+
+/// One content of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Version {
+    /// The name of its blob: what `git hash-object` says of it.
+    pub blob: String,
+    /// Its length.
+    pub bytes: u64,
+    /// What it is.
+    pub kind: VersionKind,
+}
+
+/// What a file is to git.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VersionKind {
+    /// A plain file.
+    File,
+    /// A file that may be run.
+    Executable,
+    /// A symbolic link.
+    Link,
+}
+
+impl VersionKind {
+    pub(super) fn of(mode: i32) -> VersionKind {
+        match mode {
+            LINK => VersionKind::Link,
+            EXECUTABLE => VersionKind::Executable,
+            _ => VersionKind::File,
+        }
+    }
+
+    /// The mode that stands in a tree.
+    pub(super) fn mode(self) -> i32 {
+        match self {
+            VersionKind::File => FILE,
+            VersionKind::Executable => EXECUTABLE,
+            VersionKind::Link => LINK,
+        }
+    }
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It was not there before.
+    Added,
+    /// It holds something else, or became something else.
+    Changed,
+    /// It is not there any more.
+    Deleted,
+}
+
+impl ChangeKind {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ChangeKind::Added => "added",
+            ChangeKind::Changed => "changed",
+            ChangeKind::Deleted => "deleted",
+        }
+    }
+
+    /// The sign for it.
+    pub fn sign(self) -> char {
+        match self {
+            ChangeKind::Added => '+',
+            ChangeKind::Changed => '~',
+            ChangeKind::Deleted => '-',
+        }
+    }
+}
+
+impl Repository {
+    /// The last commit; `None` before the first.
+    pub(super) fn tip(&self) -> Result<Option<Commit<'_>>> {
+        match self.git.head() {
+            Ok(head) => {
+                let commit = head.peel_to_commit();
+                commit.map(Some).map_err(|e| torn(self.dir(), "HEAD", e))
+            }
+            // A branch whose ref was lost is told from one that has no commit yet.
+            Err(error) if error.code() == ErrorCode::UnbornBranch => self.branch().map(|_| None),
+            Err(error) => Err(torn(self.dir(), "HEAD", error)),
+        }
+    }
+
+    /// Like [`Repository::tip`], where there has to be a commit.
+    pub(super) fn expect_tip(&self) -> Result<Commit<'_>> {
+        self.tip()?.ok_or_else(|| {
+            Error::failed("the repository has no commit yet:")
+                .at(self.dir())
+                .hint("`wbhome commit` makes the first")
+        })
+    }
+
+    pub(super) fn commit(&self, oid: Oid) -> Result<Commit<'_>> {
+        let found = self.git.find_commit(oid);
+        found.map_err(|e| torn(self.dir(), &format!("the commit {oid}"), e))
+    }
+
+    pub(super) fn tree(&self, oid: Oid) -> Result<Tree<'_>> {
+        let found = self.git.find_tree(oid);
+        found.map_err(|e| torn(self.dir(), &format!("the tree {oid}"), e))
+    }
+
+    /// What a tree holds at a path.
+    pub(super) fn held(&self, tree: Oid, path: &Path) -> Result<Option<Held>> {
+        let mut at = Held {
+            oid: tree,
+            mode: FOLDER,
+        };
+        for name in path {
+            if !at.is_folder() {
+                return Ok(None);
+            }
+            match self.tree(at.oid)?.get_name_bytes(name.as_bytes()) {
+                Some(entry) => {
+                    at = Held {
+                        oid: entry.id(),
+                        mode: entry.filemode(),
+                    }
+                }
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(at))
+    }
+
+    /// Every file below something that a tree holds, by its path below that; a file itself as the empty path.
+    pub(super) fn files(&self, held: Option<Held>) -> Result<BTreeMap<PathBuf, Held>> {
+        let mut files = BTreeMap::new();
+        let mut todo: Vec<(PathBuf, Held)> = held
+            .map(|held| (PathBuf::new(), held))
+            .into_iter()
+            .collect();
+        while let Some((path, held)) = todo.pop() {
+            if !held.is_folder() {
+                files.insert(path, held);
+                continue;
+            }
+            for entry in self.tree(held.oid)?.iter() {
+                let name = std::ffi::OsStr::from_bytes(entry.name_bytes());
+                let held = Held {
+                    oid: entry.id(),
+                    mode: entry.filemode(),
+                };
+                todo.push((path.join(name), held));
+            }
+        }
+        Ok(files)
+    }
+
+    /// The content of a blob.
+    pub(super) fn content(&self, oid: Oid) -> Result<Vec<u8>> {
+        let found = self.git.find_blob(oid);
+        let blob = found.map_err(|e| torn(self.dir(), &format!("the blob {oid}"), e))?;
+        Ok(blob.content().to_vec())
+    }
+
+    /// What a blob is, without its content.
+    pub(super) fn version(&self, held: Held) -> Result<Version> {
+        let header = self.git.odb().and_then(|odb| odb.read_header(held.oid));
+        let bytes = match header {
+            Ok((bytes, ObjectType::Blob)) => bytes as u64,
+            // A commit of another repository, which is not here.
+            _ if !held.is_blob() => 0,
+            Ok(_) => 0,
+            Err(error) => {
+                let what = format!("the blob {}", held.oid);
+                return Err(torn(self.dir(), &what, error));
+            }
+        };
+        Ok(Version {
+            blob: held.oid.to_string(),
+            bytes,
+            kind: VersionKind::of(held.mode),
+        })
+    }
+
+    /// As many digits of a commit's name as tell it from all others.
+    pub(super) fn short(&self, oid: Oid) -> String {
+        let object = self.git.find_object(oid, None);
+        let short = object.and_then(|object| object.short_id());
+        match short {
+            Ok(short) => String::from_utf8_lossy(&short).into_owned(),
+            Err(_) => oid.to_string(),
+        }
+    }
+}
+
+/// The content that the last commit holds at a path below the home; `None` when it holds none, or there is no commit.
+///
+/// # Errors
+/// Objects that can not be read.
+pub fn committed(repository: &Repository, path: &Path) -> Result<Option<Vec<u8>>> {
+    let Some(tip) = repository.tip()? else {
+        return Ok(None);
+    };
+    match repository.held(tip.tree_id(), path)? {
+        Some(held) if held.is_blob() && held.mode != LINK => repository.content(held.oid).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Those of some paths below the home of which the last commit holds a whole version: JSON that parses, JSON line by
+/// line, of other files any content without a NUL. What can not be read is not among them.
+pub fn whole_in_last_commit(repository: &Repository, paths: &[PathBuf]) -> Vec<PathBuf> {
+    let whole = |path: &&PathBuf| {
+        let content = committed(repository, path).ok().flatten();
+        content.is_some_and(|content| is_whole(path, &content))
+    };
+    paths.iter().filter(whole).cloned().collect()
+}
+
+/// Whether a content is what its name promises.
+pub(super) fn is_whole(path: &Path, content: &[u8]) -> bool {
+    let parses = |json: &[u8]| serde_json::from_slice::<IgnoredAny>(json).is_ok();
+    match path.extension().and_then(|e| e.to_str()) {
+        _ if content.is_empty() || content.contains(&0) => false,
+        Some("json") => parses(content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content)),
+        Some("jsonl" | "ndjson") => content
+            .split(|b| *b == b'\n')
+            .all(|line| line.trim_ascii().is_empty() || parses(line)),
+        _ => true,
+    }
+}
