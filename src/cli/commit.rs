@@ -1,16 +1,18 @@
-//! `wbhome commit`: session text into git.
+//! `wbhome commit`: session text into git, and with `--push` to the remote.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::Args;
+use serde::Serialize;
 
 use super::args::Global;
 use super::complete;
-use super::output::{Console, FAINT, STRONG, styled};
-use super::place;
+use super::output::{Console, FAINT, STRONG, can_ask, styled};
+use super::{place, pushed};
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::history::commit::{self, Outcome, Request};
+use crate::history::push::{self, Push};
 use crate::history::{self, Repository, Why};
 use crate::home::{Config, resolve_in};
 
@@ -18,10 +20,14 @@ use crate::home::{Config, resolve_in};
 ///
 /// Takes sessions/, agents/, index.json, wbhome.toml and .gitignore: all text that no .gitignore leaves out. When
 /// nothing has changed, nothing is committed.
+///
+/// With --push, or [git] push in wbhome.toml, the commits that the remote does not have are looked at for secrets, and
+/// pushed when there are none. The commit stands whatever becomes of that.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wbhome commit                                all that has changed
   wbhome commit crawler -m 'Before the rewrite'  one session
+  wbhome commit --push                         and to the remote, if no secret is in it
   wbhome commit -n                             what would be committed")]
 pub(super) struct CommitArgs {
     /// Only these sessions: ids, unique parts of ids, or @1 for the most recent
@@ -30,6 +36,9 @@ pub(super) struct CommitArgs {
     /// The message, instead of one that says what changed
     #[arg(short, long, value_name = "MSG")]
     message: Option<String>,
+    /// Push what the remote does not have yet, also when nothing has changed since the last commit
+    #[arg(long)]
+    push: bool,
     /// Pack the repository as small as git can, now
     #[arg(long, conflicts_with = "sessions")]
     consolidate: bool,
@@ -50,6 +59,7 @@ pub(super) fn run(
     }
     let home = place::open(global)?;
     let config = Config::load(&home)?;
+    let wants_push = args.push || config.git.push;
     let sessions = args.sessions.iter().map(|query| resolve_in(&home, query));
     let request = Request {
         sessions: sessions.collect::<Result<Vec<_>>>()?,
@@ -60,12 +70,16 @@ pub(super) fn run(
         let repository = Repository::expect(&home)?;
         let plan = commit::plan(&home, &repository, &request, ctx)?;
         let done = commit::preview(&home, &repository, plan, ctx)?;
+        let push = wants_push.then(|| push::preview(&home, &repository, &config, ctx));
         warn(&done, console);
-        console.result("commit-plan/1", &done, |out| {
+        console.result("commit-plan/1", &Document::of(&done, &push), |out| {
             write(out, &done, console.verbose);
+            if let Some(push) = &push {
+                pushed::write(out, push, done.subject.is_some());
+            }
             let _ = writeln!(out, "Nothing was changed.");
         })?;
-        return Ok(exit(&done));
+        return Ok(exit(&done).merge(pushed::tell(push.as_ref(), global, console)));
     }
     let locked = place::lock(&home, "commit", global, console, ctx)?;
     let repository = match Repository::open(&locked)? {
@@ -83,9 +97,33 @@ pub(super) fn run(
     if args.consolidate {
         done.consolidated = Some(history::consolidate::now(&locked, &repository, ctx)?);
     }
+    let push = wants_push.then(|| push::push(&locked, &repository, &config, can_ask(), ctx));
     warn(&done, console);
-    console.report("commit/1", &done, |out| write(out, &done, console.verbose))?;
-    Ok(exit(&done))
+    console.report("commit/1", &Document::of(&done, &push), |out| {
+        write(out, &done, console.verbose);
+        if let Some(push) = &push {
+            pushed::write(out, push, false);
+        }
+    })?;
+    Ok(exit(&done).merge(pushed::tell(push.as_ref(), global, console)))
+}
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    done: &'a Outcome,
+    /// None when none was asked for.
+    push: Option<&'a Push>,
+}
+
+impl<'a> Document<'a> {
+    fn of(done: &'a Outcome, push: &'a Option<Push>) -> Self {
+        Document {
+            done,
+            push: push.as_ref(),
+        }
+    }
 }
 
 fn exit(done: &Outcome) -> Exit {

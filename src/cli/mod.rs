@@ -30,6 +30,7 @@ mod pager;
 mod path;
 mod place;
 mod progress;
+mod pushed;
 mod relink;
 mod restore;
 mod rm;

@@ -144,7 +144,7 @@ impl Console {
 
     /// Asks on a terminal. Elsewhere nobody can answer: `otherwise` is taken.
     pub fn ask(&self, question: &str, otherwise: bool) -> bool {
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if !can_ask() {
             return otherwise;
         }
         self.say(&format!("{question} [y/N] "));
@@ -156,6 +156,11 @@ impl Console {
         }
         read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
     }
+}
+
+/// Whether somebody is there who could answer a question.
+pub(super) fn can_ask() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Whether standard output is a terminal.

@@ -15,6 +15,7 @@ mod log;
 mod message;
 mod names;
 mod pack;
+pub mod push;
 mod read;
 mod repository;
 mod revision;
