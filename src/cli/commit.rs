@@ -71,6 +71,7 @@ pub(super) fn run(
         let plan = commit::plan(&home, &repository, &request, ctx)?;
         let done = commit::preview(&home, &repository, plan, ctx)?;
         let push = wants_push.then(|| push::preview(&home, &repository, &config, ctx));
+        let push = push.map(|push| pushed::spelled(push, global));
         warn(&done, console);
         console.result("commit-plan/1", &Document::of(&done, &push), |out| {
             write(out, &done, console.verbose);
@@ -98,6 +99,7 @@ pub(super) fn run(
         done.consolidated = Some(history::consolidate::now(&locked, &repository, ctx)?);
     }
     let push = wants_push.then(|| push::push(&locked, &repository, &config, can_ask(), ctx));
+    let push = push.map(|push| pushed::spelled(push, global));
     warn(&done, console);
     console.report("commit/1", &Document::of(&done, &push), |out| {
         write(out, &done, console.verbose);

@@ -12,6 +12,15 @@ use crate::history::push::{Leak, Part, Push, State};
 /// So many findings are named when not all are.
 const NAMED: usize = 20;
 
+/// With the commands in its hints as the program was called.
+pub(super) fn spelled(mut push: Push, global: &Global) -> Push {
+    let again = place::again(global);
+    for hint in &mut push.hints {
+        *hint = place::spelled(hint, &again);
+    }
+    push
+}
+
 /// The line among the results. `one_more`: a commit that a dry run has not made.
 pub(super) fn write(out: &mut String, push: &Push, one_more: bool) {
     let to = to(push);
@@ -73,9 +82,8 @@ pub(super) fn tell(push: Option<&Push>, global: &Global, console: &Console) -> E
         let more = human::count(more as u64);
         console.say(&format!("  and {more} more; -v names each\n"));
     }
-    let again = place::again(global);
     for hint in &push.hints {
-        console.hint(&human::escape(&place::spelled(hint, &again)));
+        console.hint(&human::escape(hint));
     }
     match (push.state, push.kind) {
         (State::Failed, Some(kind)) => match kind.exit() {

@@ -354,14 +354,14 @@ fn ways_out(repository: &Repository, target: &Target, leaks: &[Leak]) -> Vec<Str
     }
     let harmless = match digests.as_slice() {
         few if few.len() <= 3 => format!(
-            "if they are harmless: allow = [{}] in [secrets] of wbhome.toml",
+            "a harmless one: allow = [{}] in [secrets] of wbhome.toml",
             few.join(", ")
         ),
-        _ => "what is harmless: its digest into `allow` in [secrets] of wbhome.toml".to_owned(),
+        _ => "harmless ones: their digests into `allow` in [secrets] of wbhome.toml".to_owned(),
     };
-    let fold = match target.known {
+    let rewrite = match target.known {
         Some(known) => format!(
-            "once the files are free of them, {git} reset --soft {} makes one commit of those that wait, at the next `wbhome commit --push`",
+            "when the files are free of it, {git} reset --soft {}, then `wbhome commit --push`: all commits that wait become one",
             &known.to_string()[..10]
         ),
         None => format!("{git} filter-repo --replace-text FILE rewrites all commits"),
@@ -369,8 +369,7 @@ fn ways_out(repository: &Repository, target: &Target, leaks: &[Leak]) -> Vec<Str
     vec![
         "a real one: take it out of use where it was issued, first of all".to_owned(),
         harmless,
-        format!(
-            "a later commit that removes a secret does not take it out of the older one, and that would leave too. {fold}; others are git rebase -i and git filter-repo (docs/history.md)"
-        ),
+        "a commit that removes a secret does not take it out of the older ones, and they would leave too: they have to be rewritten".to_owned(),
+        format!("{rewrite}; for more than that git rebase -i and git filter-repo, see docs/history.md"),
     ]
 }

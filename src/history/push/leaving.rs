@@ -24,7 +24,6 @@ const LARGEST: usize = 512 << 20;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Leak {
     /// Which part of the commit it stands in.
-    #[serde(rename = "in")]
     pub part: Part,
     /// The file, below the home; none for what the commit itself says. A name that holds a secret is cut off there.
     #[serde(flatten)]
