@@ -71,12 +71,28 @@ documents! {
     "wbhome/error/1" Failure { schema: String, kind: String, message: String, hints: Vec<String>, exit: u8, }
     "wbhome/init/1" Init {
         schema: String, path: String, path_bytes: Absent<String>, id: String, written: Vec<String>, adopted: bool,
-        tightened: Null<u32>,
+        tightened: Null<u32>, repository: Repository,
     }
+    "repository" Repository { path: String, path_bytes: Absent<String>, adopted: bool, advice: Vec<String>, }
     "wbhome/init-plan/1" InitPlan {
         schema: String, path: String, path_bytes: Absent<String>, missing: Vec<String>, adopts: bool,
-        tightens: Null<u32>,
+        tightens: Null<u32>, repository: Null<Beginning>,
     }
+    "beginning" Beginning { path: String, path_bytes: Absent<String>, exists: bool, }
+    "wbhome/commit/1" Commit {
+        schema: String, commit: Null<Made>, subject: Null<String>, sessions: Vec<SessionChange>, files: Counted,
+        held: u64, left_out: Vec<LeftOut>, nested: Vec<Located>, unread: Vec<Unread>,
+        consolidated: Null<Consolidated>, not_consolidated: Null<String>,
+    }
+    "made" Made { id: String, subject: String, branch: String, objects: u64, bytes: u64, }
+    "session change" SessionChange {
+        id: String, turns: Counted, memories: Counted, checkpoints: Counted, artifacts: Counted, others: Counted,
+    }
+    "counted" Counted { added: u64, changed: u64, removed: u64, }
+    "left out" LeftOut { path: String, path_bytes: Absent<String>, why: String, bytes: u64, }
+    "located" Located { path: String, path_bytes: Absent<String>, }
+    "unread" Unread { path: String, path_bytes: Absent<String>, why: String, }
+    "consolidated" Consolidated { by: String, before: u64, after: u64, }
     "wbhome/new/1" New {
         schema: String, id: String, path: String, path_bytes: Absent<String>, entry: Map<String, Value>,
         warnings: Vec<String>,
@@ -260,7 +276,8 @@ documents! {
 }
 
 /// Documents whose fields are those of another.
-const ALIKE: [(&str, &str); 5] = [
+const ALIKE: [(&str, &str); 6] = [
+    ("wbhome/commit-plan/1", "wbhome/commit/1"),
     ("wbhome/relink-undo/1", "wbhome/migrate-undo/1"),
     ("wbhome/relink-undo-plan/1", "wbhome/migrate-undo-plan/1"),
     ("wbhome/migrate-status/1", "wbhome/migrate/1"),
@@ -579,6 +596,33 @@ fn rm_and_the_end_of_it() {
     );
     assert_eq!((plan.files, emptied.files, emptied.kept), (2, 2, 0));
     assert_eq!(Some(&emptied.acts[0].act), done.act.0.as_ref());
+}
+
+#[test]
+fn commit() {
+    let place = Place::with_sessions();
+    place.put_home("sessions/20240603_crawler/artifacts/a.bin", b"\0");
+    place.put_home("sessions/20240603_crawler/artifacts/inner/.git/HEAD", "x");
+    let plan: Commit = read("commit-plan/1", &json(&place, &["commit", "-n"]));
+    let done: Commit = read("commit/1", &json(&place, &["commit", "--consolidate"]));
+    assert!(plan.commit.0.is_none());
+    assert_eq!((plan.subject.0, plan.held), (done.subject.0, done.held));
+    assert_eq!(
+        (done.files.added, done.sessions.len(), done.nested.len()),
+        (9, 3, 1)
+    );
+    assert_eq!(
+        (done.left_out[0].why.as_str(), done.left_out[0].bytes),
+        ("binary", 1)
+    );
+    assert!(
+        done.commit
+            .0
+            .is_some_and(|made| made.objects > 9 && made.branch == "main")
+    );
+    assert!(done.consolidated.0.is_some_and(|done| done.after > 0));
+    let again: Commit = read("commit/1", &json(&place, &["commit"]));
+    assert!(again.commit.0.is_none() && again.subject.0.is_none());
 }
 
 #[test]
