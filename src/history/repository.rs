@@ -142,6 +142,10 @@ impl Repository {
     /// A branch without a ref has no commit yet; or a sync client has lost the ref, and a first commit would cut off
     /// all that came before.
     fn refuse_lost(&self, name: &str) -> Result<()> {
+        // To ask for a log that is not there would make an empty one, and who only looks writes nothing.
+        if !disk::exists(&self.git.commondir().join("logs").join(name)) {
+            return Ok(());
+        }
         let Ok(log) = self.git.reflog(name) else {
             return Ok(());
         };
