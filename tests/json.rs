@@ -196,6 +196,40 @@ documents! {
     "wbhome/restore-twin-plan/1" RestoreTwinPlan {
         schema: String, path: String, path_bytes: Absent<String>, twin: Location, replaces: bool,
     }
+    "wbhome/restore-git/1" RestoreGit {
+        schema: String, session: String, within: Null<String>, from: Told, was: Null<String>, files: Vec<GitBack>,
+        same: u64, stays: u64, indexed: bool, left: Vec<String>, kept: Null<String>,
+    }
+    "wbhome/restore-git-plan/1" RestoreGitPlan {
+        schema: String, session: String, within: Null<String>, from: Told, was: Null<String>, files: Vec<GitBack>,
+        same: u64, stays: u64, indexed: bool, left: Vec<String>,
+    }
+    "git back" GitBack { path: String, path_bytes: Absent<String>, replaces: bool, version: Version, }
+    "wbhome/history/1" History {
+        schema: String, session: String, within: Null<String>, commits: Vec<Touched>, total: u64,
+    }
+    "told commit" Told { commit: String, short: String, at: Timestamp, author: String, subject: String, }
+    "touched" Touched {
+        commit: String, short: String, at: Timestamp, author: String, subject: String, session: String,
+        was: Null<String>, changes: Vec<FileChange>,
+    }
+    "file change" FileChange {
+        path: String, path_bytes: Absent<String>, change: String, before: Null<Version>, after: Null<Version>,
+    }
+    "version" Version { blob: String, bytes: u64, kind: String, }
+    "wbhome/diff/1" Diff {
+        schema: String, session: String, within: Null<String>, from: Told, to: Null<Told>, was: Null<String>,
+        files: Vec<Differing>, unreadable: Vec<UnreadFile>,
+    }
+    "differing" Differing {
+        path: String, path_bytes: Absent<String>, change: String, before: Null<Version>, after: Null<Version>,
+        form: String, note: Null<String>, hunks: Vec<Hunk>,
+    }
+    "hunk" Hunk {
+        heading: Null<String>, old_start: u32, old_lines: u32, new_start: u32, new_lines: u32, lines: Vec<DiffLine>,
+    }
+    "diff line" DiffLine { kind: String, text: String, unended: bool, }
+    "unread file" UnreadFile { path: String, path_bytes: Absent<String>, why: String, }
     "wbhome/migrate/1" Migrate {
         schema: String, source: Exact, home: String, started: Timestamp, finished: Timestamp,
         keep_until: Timestamp, resumed: bool, totals: Totals, classes: Classes, references: References,
@@ -511,6 +545,46 @@ fn check() {
         };
         assert!(read::<Finding>("finding/1", &ran).schema.is_some());
     }
+}
+
+#[test]
+fn history() {
+    if !support::has_tool("git") {
+        return;
+    }
+    let place = Place::with_sessions();
+    place.commit_on(6, "第一次");
+    place.put_home(
+        "sessions/20240603_crawler/context/turn_001.json",
+        "{\"turn\": 2}",
+    );
+    place.put_home("sessions/20240603_crawler/memory/a.md", "a");
+    let log: History = read("history/1", &json(&place, &["history", "crawler"]));
+    assert_eq!((log.total, log.commits.len()), (1, 1));
+    let change = &log.commits[0].changes[0];
+    assert_eq!(change.change, "added");
+    assert_eq!(change.after.0.as_ref().unwrap().kind, "file");
+    assert!(change.before.0.is_none() && log.within.0.is_none());
+
+    let diff: Diff = read("diff/1", &json(&place, &["diff", "crawler"]));
+    assert!(diff.to.0.is_none() && diff.unreadable.is_empty());
+    let forms: Vec<&str> = diff.files.iter().map(|f| f.form.as_str()).collect();
+    assert_eq!(forms, ["readable", "text"]);
+    assert!(diff.files[1].hunks[0].lines[0].unended);
+    let between = ["diff", "crawler/memory", "HEAD", "HEAD"];
+    let error: Failure = serde_json::from_str(&json(&place, &between).stderr).unwrap();
+    assert_eq!(error.exit, 1);
+
+    let args = ["restore", "crawler", "--from", "git", "--force"];
+    let plan: RestoreGitPlan = read(
+        "restore-git-plan/1",
+        &json(&place, &[&args[..], &["-n"]].concat()),
+    );
+    let done: RestoreGit = read("restore-git/1", &json(&place, &args));
+    assert_eq!((plan.files.len(), plan.same, plan.stays), (1, 1, 1));
+    assert_eq!((done.files.len(), done.same, done.stays), (1, 1, 1));
+    assert!(done.files[0].replaces && done.kept.0.is_some() && !done.indexed);
+    assert_eq!(done.from.subject, "第一次");
 }
 
 #[test]
