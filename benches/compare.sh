@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Races wbhome against the tools that people would use without it, and writes benches/RESULTS.md.
 #
-#   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory start (default: all)
+#   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory commit start (default: all)
 #   benches/compare.sh render     RESULTS.md again from benches/results.tsv, nothing measured
 #
 # Each job replaces its own rows in benches/results.tsv and leaves the others. A trial (fewer than 400 sessions, 5 runs
@@ -28,7 +28,7 @@ export LC_ALL=C.UTF-8
 unset WBHOME CDPATH
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-readonly ALL_JOBS="migrate migrate-floor memory start"
+readonly ALL_JOBS="migrate migrate-floor memory commit start"
 readonly RUNS=${RUNS:-5} SESSIONS=${SESSIONS:-420} LOG_MIB=${LOG_MIB:-5120}
 readonly PLACES=${PLACES:-disk shm} SHM_DIR=${SHM_DIR:-/dev/shm} SETTLE=${SETTLE:-400} KEEP=${KEEP:-}
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -327,6 +327,74 @@ same_size_of_memory() { # ROW TITLE INPUT
     input "$3" command memory
 }
 
+# Two homes a run, each committed for the first time, then with nothing changed. git leaves out by `info/exclude` what
+# ours leaves out by itself; both must then have made the same tree. Its `gc --auto` is off: it runs detached, into
+# the next measurement.
+readonly GIT_COMMIT='cd "$1" && { git add -A && git commit -q -m x || git diff --quiet HEAD; } && sync -f .'
+readonly OUR_COMMIT='cd "$1" && "$0" commit --home . --quiet --no-progress && sync -f .'
+git_commit() { run bash -o pipefail -c "$GIT_COMMIT" peer "$1"; }
+our_commit() { run bash -o pipefail -c "$OUR_COMMIT" "$WBHOME_BIN" "$1"; }
+kib_of() { du -sk "$1" | cut -f 1; }
+
+job_commit() {
+  need_input
+  local work=$PLACE/commit n aim=0.5 home
+  local ours=() peers=() our_again=() peer_again=() kib=() peer_kib=() our_size peer_size
+  [[ $FS = tmpfs ]] && aim=0.8
+  mkdir "$work"
+  load_now
+  for ((n = 0; n <= RUNS; n++)); do
+    for home in ours peer; do
+      cp -a "$SRC" "$work/$home-$n"
+      "$WBHOME_BIN" init "$work/$home-$n" --quiet
+    done
+    (
+      cd "$work/peer-$n"
+      printf '*.bin\n*.pickle\n' >>.git/info/exclude
+      git config gc.auto 0 && git config user.name x && git config user.email x@example.org
+    )
+    # Both have an index of a home and settings, byte for byte.
+    cp -a "$work/ours-$n/index.json" "$work/ours-$n/wbhome.toml" "$work/peer-$n/"
+    sync -f "$work"
+    our_commit "$work/ours-$n"
+    ((n == 0)) || { ours+=("$MS") kib+=("$KIB"); }
+    git_commit "$work/peer-$n"
+    ((n == 0)) || { peers+=("$MS") peer_kib+=("$KIB"); }
+    our_commit "$work/ours-$n"
+    ((n == 0)) || our_again+=("$MS")
+    git_commit "$work/peer-$n"
+    ((n == 0)) || peer_again+=("$MS")
+    if ((n == 0)); then same_commit "$work/ours-0" "$work/peer-0"; fi
+    ((n == 0)) || say "commit $n/$RUNS on $FS: ours ${ours[-1]} ms, git ${peers[-1]} ms; again ${our_again[-1]} ms, ${peer_again[-1]} ms"
+  done
+  local peak=(our_mib "$(mib "$(largest "${kib[@]}")")" their_mib "$(mib "$(largest "${peer_kib[@]}")")" input "$INPUT" command commit)
+  record job commit fs "$FS" title 'commit, first' peer '`git add -A && git commit`' kind ratio aim "$aim" \
+    ours "$(median "${ours[@]}")" theirs "$(median "${peers[@]}")" our_runs "$(joined "${ours[@]}")" \
+    their_runs "$(joined "${peers[@]}")" "${peak[@]}"
+  record job commit-again fs "$FS" title 'commit, nothing changed' peer '`git add -A && git commit`' kind ratio aim 1.0 \
+    ours "$(median "${our_again[@]}")" theirs "$(median "${peer_again[@]}")" our_runs "$(joined "${our_again[@]}")" \
+    their_runs "$(joined "${peer_again[@]}")" "${peak[@]}"
+  our_size=$(kib_of "$work/ours-0/.git") peer_size=$(kib_of "$work/peer-0/.git")
+  record job commit-size fs "$FS" title 'disk space of `.git` after the first commit' peer '`git add -A && git commit`' \
+    kind space aim 0.6 ours "$(mib "$our_size")" theirs "$(mib "$peer_size")" our_runs '1 run' their_runs '1 run' "${peak[@]}"
+  "$WBHOME_BIN" commit --home "$work/ours-0" --quiet --consolidate
+  git -C "$work/peer-0" gc -q
+  same_commit "$work/ours-0" "$work/peer-0"
+  our_size=$(kib_of "$work/ours-0/.git") peer_size=$(kib_of "$work/peer-0/.git")
+  record job commit-packed fs "$FS" title 'disk space of `.git` after `commit --consolidate`' peer '`git gc`' \
+    kind space aim 1.1 ours "$(mib "$our_size")" theirs "$(mib "$peer_size")" our_runs '1 run' their_runs '1 run' "${peak[@]}"
+  done_with "$work"
+}
+
+same_commit() { # OURS PEER
+  local one other
+  one=$(git -C "$1" rev-parse 'HEAD^{tree}') other=$(git -C "$2" rev-parse 'HEAD^{tree}')
+  [[ $one = "$other" ]] || die "commit: the two sides have not committed the same: $1 $2"
+  [[ -z $(git -C "$1" status --porcelain) ]] || die "commit: git status is not clean in $1"
+  git -C "$1" fsck --strict --no-progress >&2 || die "commit: git fsck finds errors in $1"
+  say "check: the same tree $one on both sides, git status clean"
+}
+
 # With what bash needs to start any program in it; that is what the peer shows.
 here_start() {
   local n begin end our_ms=() peer_ms=()
@@ -377,6 +445,7 @@ tools() {
   printf '%s, %s, %s, %s' "$(rsync --version | awk 'NR == 1 { print $1, $3 }')" \
     "$(cp --version | awk 'NR == 1 { print "coreutils", $NF }')" \
     "$(sed --version | awk 'NR == 1 { print "sed", $NF }')" "$(grep --version | awk 'NR == 1 { print "grep", $NF }')"
+  printf ', git %s' "$(git version | awk '{ print $3 }')"
 }
 
 # Puts a row into the table, in place of the one of the same job and filesystem.
@@ -408,16 +477,17 @@ record() { # COLUMN VALUE…
 
 render() {
   [[ -f $TSV ]] || die "$TSV: nothing was measured yet"
-  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log start" '
+  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed start" '
     function time(ms) { return ms == "-" ? "—" : ms < 1000 ? ms " ms" : sprintf("%.2f s", ms / 1000) }
-    function amount(value, kind) { return value == "-" ? "—" : kind == "MiB" ? value " MiB" : time(value) }
+    function amount(value, kind) { return value == "-" ? "—" : kind == "MiB" || kind == "space" ? value " MiB" : time(value) }
+    function ratio(i) { return kind[i] == "ratio" || kind[i] == "space" }
     function where(i) { return fs[i] == "-" ? "" : " on " fs[i] }
     NR == 1 { next }
     {
       n++; job[n] = $1; fs[n] = $2; title[n] = $3; peer[n] = $4; kind[n] = $5; aim[n] = $6; ours[n] = $7; theirs[n] = $8
       our_runs[n] = $9; their_runs[n] = $10; our_mib[n] = $11; their_mib[n] = $12; input[n] = $13; command[n] = $14
       about[n] = $15 ", commit " $16 " (" $17 "); " $18 "; " $19 "; load before: " $20
-      value[n] = kind[n] == "ratio" ? ours[n] / theirs[n] : ours[n] + 0
+      value[n] = ratio(n) ? ours[n] / theirs[n] : ours[n] + 0
       met[n] = value[n] <= aim[n] + 0
     }
     END {
@@ -428,7 +498,7 @@ render() {
       print "# Results\n"
       print "Made by `benches/compare.sh`, from `benches/results.tsv`: run that instead of editing this. `docs/performance.md` says how it is measured."
       print "Only ratios count: the machine is noisy. Medians; peak memory is that of the largest process in any run.\n"
-      for (k = 1; k <= count; k++) { i = at[k]; if (!met[i]) short = short sprintf("- %s%s: %s, the aim is ≤ %s\n", title[i], where(i), kind[i] == "ratio" ? sprintf("%.2f ×", value[i]) : ours[i] " " kind[i], aim[i] " " (kind[i] == "ratio" ? "×" : kind[i])) }
+      for (k = 1; k <= count; k++) { i = at[k]; if (!met[i]) short = short sprintf("- %s%s: %s, the aim is ≤ %s\n", title[i], where(i), ratio(i) ? sprintf("%.2f ×", value[i]) : ours[i] " " kind[i], aim[i] " " (ratio(i) ? "×" : kind[i])) }
       print short == "" ? "Every row reaches its aim.\n" : "**Short of their aim:**\n\n" short
       print "| job | on | ours | peer | its time | ours ÷ peer | aim | met | peak memory, ours / peer |"
       print "| --- | --- | ---: | --- | ---: | ---: | ---: | --- | ---: |"
@@ -437,7 +507,7 @@ render() {
         peak = our_mib[i] == "-" ? "—" : our_mib[i] " MiB" (their_mib[i] == "-" ? "" : " / " their_mib[i] " MiB")
         printf "| %s | %s | %s | %s | %s | %s | ≤ %s | %s | %s |\n", title[i], fs[i] == "-" ? "—" : fs[i], amount(ours[i], kind[i]),
           peer[i] == "-" ? "—" : peer[i], amount(theirs[i], kind[i] == "MiB" ? "ms" : kind[i]),
-          kind[i] == "ratio" ? sprintf("%.2f", value[i]) : "—", aim[i] (kind[i] == "ratio" ? "" : " " kind[i]),
+          ratio(i) ? sprintf("%.2f", value[i]) : "—", aim[i] (ratio(i) ? "" : " " kind[i]),
           met[i] ? "yes" : "**no**", peak
       }
       print "\n## How each was measured\n"
@@ -471,7 +541,7 @@ for job in "${jobs[@]}"; do
   declare -F "job_${job//-/_}" >/dev/null || declare -F "here_${job//-/_}" >/dev/null ||
     die "$job: no such job; there are: $ALL_JOBS"
 done
-for tool in cargo rsync perl findmnt /usr/bin/time; do
+for tool in cargo git rsync perl findmnt /usr/bin/time; do
   command -v "$tool" >/dev/null || die "$tool is needed"
 done
 

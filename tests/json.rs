@@ -71,12 +71,36 @@ documents! {
     "wbhome/error/1" Failure { schema: String, kind: String, message: String, hints: Vec<String>, exit: u8, }
     "wbhome/init/1" Init {
         schema: String, path: String, path_bytes: Absent<String>, id: String, written: Vec<String>, adopted: bool,
-        tightened: Null<u32>,
+        tightened: Null<u32>, repository: Repository,
     }
+    "repository" Repository { path: String, path_bytes: Absent<String>, adopted: bool, advice: Vec<String>, }
     "wbhome/init-plan/1" InitPlan {
         schema: String, path: String, path_bytes: Absent<String>, missing: Vec<String>, adopts: bool,
-        tightens: Null<u32>,
+        tightens: Null<u32>, repository: Null<Beginning>,
     }
+    "beginning" Beginning { path: String, path_bytes: Absent<String>, exists: bool, }
+    "wbhome/commit/1" Commit {
+        schema: String, commit: Null<Made>, subject: Null<String>, sessions: Vec<SessionChange>, files: Counted,
+        held: u64, left_out: Vec<LeftOut>, nested: Vec<Located>, unread: Vec<Unread>,
+        consolidated: Null<Consolidated>, not_consolidated: Null<String>, push: Null<Push>,
+    }
+    "push" Push {
+        state: String, remote: Null<String>, branch: Null<String>, commits: u64, files: u64, findings: Vec<Leak>,
+        allowed: u64, why: Null<String>, hints: Vec<String>,
+    }
+    "leak" Leak {
+        part: String, path: Absent<String>, path_bytes: Absent<String>, commit: String, rule: String,
+        description: String, line: u64, column: u64, shown: String, digest: String,
+    }
+    "made" Made { id: String, subject: String, branch: String, objects: u64, bytes: u64, }
+    "session change" SessionChange {
+        id: String, turns: Counted, memories: Counted, checkpoints: Counted, artifacts: Counted, others: Counted,
+    }
+    "counted" Counted { added: u64, changed: u64, removed: u64, }
+    "left out" LeftOut { path: String, path_bytes: Absent<String>, why: String, bytes: u64, }
+    "located" Located { path: String, path_bytes: Absent<String>, }
+    "unread" Unread { path: String, path_bytes: Absent<String>, why: String, }
+    "consolidated" Consolidated { by: String, before: u64, after: u64, }
     "wbhome/new/1" New {
         schema: String, id: String, path: String, path_bytes: Absent<String>, entry: Map<String, Value>,
         warnings: Vec<String>,
@@ -180,6 +204,40 @@ documents! {
     "wbhome/restore-twin-plan/1" RestoreTwinPlan {
         schema: String, path: String, path_bytes: Absent<String>, twin: Location, replaces: bool,
     }
+    "wbhome/restore-git/1" RestoreGit {
+        schema: String, session: String, within: Null<String>, from: Told, was: Null<String>, files: Vec<GitBack>,
+        same: u64, stays: u64, indexed: bool, left: Vec<String>, kept: Null<String>,
+    }
+    "wbhome/restore-git-plan/1" RestoreGitPlan {
+        schema: String, session: String, within: Null<String>, from: Told, was: Null<String>, files: Vec<GitBack>,
+        same: u64, stays: u64, indexed: bool, left: Vec<String>,
+    }
+    "git back" GitBack { path: String, path_bytes: Absent<String>, replaces: bool, version: Version, }
+    "wbhome/history/1" History {
+        schema: String, session: String, within: Null<String>, commits: Vec<Touched>, total: u64,
+    }
+    "told commit" Told { commit: String, short: String, at: Timestamp, author: String, subject: String, }
+    "touched" Touched {
+        commit: String, short: String, at: Timestamp, author: String, subject: String, session: String,
+        was: Null<String>, changes: Vec<FileChange>,
+    }
+    "file change" FileChange {
+        path: String, path_bytes: Absent<String>, change: String, before: Null<Version>, after: Null<Version>,
+    }
+    "version" Version { blob: String, bytes: u64, kind: String, }
+    "wbhome/diff/1" Diff {
+        schema: String, session: String, within: Null<String>, from: Told, to: Null<Told>, was: Null<String>,
+        files: Vec<Differing>, unreadable: Vec<UnreadFile>,
+    }
+    "differing" Differing {
+        path: String, path_bytes: Absent<String>, change: String, before: Null<Version>, after: Null<Version>,
+        form: String, note: Null<String>, hunks: Vec<Hunk>,
+    }
+    "hunk" Hunk {
+        heading: Null<String>, old_start: u32, old_lines: u32, new_start: u32, new_lines: u32, lines: Vec<DiffLine>,
+    }
+    "diff line" DiffLine { kind: String, text: String, unended: bool, }
+    "unread file" UnreadFile { path: String, path_bytes: Absent<String>, why: String, }
     "wbhome/migrate/1" Migrate {
         schema: String, source: Exact, home: String, started: Timestamp, finished: Timestamp,
         keep_until: Timestamp, resumed: bool, totals: Totals, classes: Classes, references: References,
@@ -260,7 +318,8 @@ documents! {
 }
 
 /// Documents whose fields are those of another.
-const ALIKE: [(&str, &str); 5] = [
+const ALIKE: [(&str, &str); 6] = [
+    ("wbhome/commit-plan/1", "wbhome/commit/1"),
     ("wbhome/relink-undo/1", "wbhome/migrate-undo/1"),
     ("wbhome/relink-undo-plan/1", "wbhome/migrate-undo-plan/1"),
     ("wbhome/migrate-status/1", "wbhome/migrate/1"),
@@ -497,6 +556,46 @@ fn check() {
 }
 
 #[test]
+fn history() {
+    if !support::has_tool("git") {
+        return;
+    }
+    let place = Place::with_sessions();
+    place.commit_on(6, "第一次");
+    place.put_home(
+        "sessions/20240603_crawler/context/turn_001.json",
+        "{\"turn\": 2}",
+    );
+    place.put_home("sessions/20240603_crawler/memory/a.md", "a");
+    let log: History = read("history/1", &json(&place, &["history", "crawler"]));
+    assert_eq!((log.total, log.commits.len()), (1, 1));
+    let change = &log.commits[0].changes[0];
+    assert_eq!(change.change, "added");
+    assert_eq!(change.after.0.as_ref().unwrap().kind, "file");
+    assert!(change.before.0.is_none() && log.within.0.is_none());
+
+    let diff: Diff = read("diff/1", &json(&place, &["diff", "crawler"]));
+    assert!(diff.to.0.is_none() && diff.unreadable.is_empty());
+    let forms: Vec<&str> = diff.files.iter().map(|f| f.form.as_str()).collect();
+    assert_eq!(forms, ["readable", "text"]);
+    assert!(diff.files[1].hunks[0].lines[0].unended);
+    let between = ["diff", "crawler/memory", "HEAD", "HEAD"];
+    let error: Failure = serde_json::from_str(&json(&place, &between).stderr).unwrap();
+    assert_eq!(error.exit, 1);
+
+    let args = ["restore", "crawler", "--from", "git", "--force"];
+    let plan: RestoreGitPlan = read(
+        "restore-git-plan/1",
+        &json(&place, &[&args[..], &["-n"]].concat()),
+    );
+    let done: RestoreGit = read("restore-git/1", &json(&place, &args));
+    assert_eq!((plan.files.len(), plan.same, plan.stays), (1, 1, 1));
+    assert_eq!((done.files.len(), done.same, done.stays), (1, 1, 1));
+    assert!(done.files[0].replaces && done.kept.0.is_some() && !done.indexed);
+    assert_eq!(done.from.subject, "第一次");
+}
+
+#[test]
 fn repair() {
     let place = Place::with_sessions();
     place.put_home("sessions/20240603_crawler/artifacts/a.md", "a");
@@ -579,6 +678,70 @@ fn rm_and_the_end_of_it() {
     );
     assert_eq!((plan.files, emptied.files, emptied.kept), (2, 2, 0));
     assert_eq!(Some(&emptied.acts[0].act), done.act.0.as_ref());
+}
+
+#[test]
+fn commit() {
+    let place = Place::with_sessions();
+    place.put_home("sessions/20240603_crawler/artifacts/a.bin", b"\0");
+    place.put_home("sessions/20240603_crawler/artifacts/inner/.git/HEAD", "x");
+    let plan: Commit = read("commit-plan/1", &json(&place, &["commit", "-n"]));
+    let done: Commit = read("commit/1", &json(&place, &["commit", "--consolidate"]));
+    assert!(plan.commit.0.is_none());
+    assert_eq!((plan.subject.0, plan.held), (done.subject.0, done.held));
+    assert_eq!(
+        (done.files.added, done.sessions.len(), done.nested.len()),
+        (9, 3, 1)
+    );
+    assert_eq!(
+        (done.left_out[0].why.as_str(), done.left_out[0].bytes),
+        ("binary", 1)
+    );
+    assert!(
+        done.commit
+            .0
+            .is_some_and(|made| made.objects > 9 && made.branch == "main")
+    );
+    assert!(done.consolidated.0.is_some_and(|done| done.after > 0));
+    let again: Commit = read("commit/1", &json(&place, &["commit"]));
+    assert!(again.commit.0.is_none() && again.subject.0.is_none() && again.push.0.is_none());
+}
+
+#[test]
+fn push() {
+    let place = Place::with_sessions();
+    let done: Commit = read("commit/1", &json(&place, &["commit", "--push"]));
+    let failed = done.push.0.unwrap();
+    assert_eq!((&*failed.state, failed.remote.0), ("failed", None));
+    assert!(failed.why.0.is_some() && !failed.hints.is_empty());
+
+    support::git::git_in(&place.root(), &["init", "-q", "--bare", "there.git"]).expect(0);
+    let there = place.path("there.git");
+    place.git(&["remote", "add", "there", there.to_str().unwrap()]);
+    let plan: Commit = read("commit-plan/1", &json(&place, &["commit", "--push", "-n"]));
+    assert_eq!(plan.push.0.unwrap().state, "would-push");
+    let secret = ["ghp", "_", "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"].concat();
+    let name = OsStr::from_bytes(b"a\xff.txt");
+    let file = place.home().join("sessions/20240603_crawler").join(name);
+    std::fs::write(file, &secret).unwrap();
+    let args = ["commit", "--push", "-m", &secret];
+    let held: Commit = read("commit/1", &json(&place, &args));
+    let held = held.push.0.unwrap();
+    assert_eq!(
+        (&*held.state, held.commits, held.allowed),
+        ("held-back", 2, 0)
+    );
+    assert_eq!(
+        (held.remote.0.as_deref(), held.branch.0.as_deref()),
+        (Some("there"), Some("main"))
+    );
+    let [file, message] = &*held.findings else {
+        panic!("{}", held.findings.len());
+    };
+    assert_eq!((&*file.part, &*message.part), ("content", "message"));
+    assert!(file.path.is_some() && file.path_bytes.is_some());
+    assert!(message.path.is_none() && message.path_bytes.is_none());
+    assert_eq!(file.digest, message.digest);
 }
 
 #[test]

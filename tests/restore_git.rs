@@ -1,5 +1,12 @@
 //! `wbhome restore --from git`, from commits that git itself has made.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "it lays out folders, and says what went wrong"
+)]
+
 mod support;
 
 use serde_json::json;

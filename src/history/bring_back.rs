@@ -429,7 +429,11 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
     }
     let repository = Repository::expect(home)?;
     let act = trash::open(home, note(&repository, &plan, context)?, context)?;
-    build(home, &repository, &plan, &act, context)?;
+    if let Err(error) = build(home, &repository, &plan, &act, context) {
+        // Nothing but copies lies in it, and nobody has been told of it.
+        let _ = Dir::open(home.trash()).and_then(|dir| disk::remove_tree(&dir, OsStr::new(&act)));
+        return Err(error);
+    }
     let pending = journal::begin(home, "restore", steps(&plan, &act), context)?;
     let completed = pending.complete_telling(home, context)?;
     let mut done = plan;

@@ -3,26 +3,28 @@
 //! The order is what makes a kill harmless: objects, then the index, then the ref. Objects that nothing names cost
 //! space and nothing else; an index ahead of its branch is a staged change, which the next commit takes.
 
+mod author;
+mod look;
+
 use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use git2::{IndexEntry, ObjectType, Oid};
 use serde::Serialize;
 
 use super::consolidate;
-use super::left_out::{Left, LeftOut, Why, own_excludes};
+pub use look::{Plan, plan};
+use look::{as_path, open_root, unread};
+
+use super::left_out::{Left, LeftOut, Why};
 use super::message::{Counted, SessionChange, Summary};
 use super::pack::{Encoder, Writer};
-use super::read::{Job, Reading, Seen, Sink};
+use super::read::{Reading, Seen, Sink};
 use super::repository::{Branch, Repository, torn};
-use super::select::{Found, Scope, Selection, select};
+use super::select::Scope;
 use super::staging::{IndexLock, Staging};
 use super::tree::{Change, Differ, Forest, Leaf};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Kind, Result, Total, failpoint};
-use crate::disk::{self, Dir, FileKind};
 use crate::home::{Home, LockedHome, SessionId};
 
 /// What is to be committed, and how.
@@ -34,44 +36,6 @@ pub struct Request {
     pub message: Option<String>,
     /// Bytes above which a file is left out.
     pub max_file: u64,
-}
-
-/// What a commit would look at.
-#[derive(Debug)]
-pub struct Plan {
-    scope: Scope,
-    message: Option<String>,
-    max_file: u64,
-    branch: Branch,
-    staging: Staging,
-    jobs: Jobs,
-    /// Folders that have a `.git` of their own.
-    nested: Vec<Vec<u8>>,
-    left: LeftOut,
-    left_before: LeftOut,
-    unreadable: Vec<Unread>,
-}
-
-#[derive(Default)]
-struct Jobs {
-    /// To be read.
-    read: Vec<Job>,
-    /// Entries of the index that stay as they are.
-    kept: Vec<usize>,
-    /// Entries whose file is not there any more, or is left out from now on.
-    gone: Vec<usize>,
-}
-
-impl std::fmt::Debug for Jobs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} to read, {} kept, {} gone",
-            self.read.len(),
-            self.kept.len(),
-            self.gone.len()
-        )
-    }
 }
 
 /// Something that is not in the commit because it could not be read; what was committed of it before stays.
@@ -134,220 +98,6 @@ pub struct Outcome {
     pub consolidated: Option<consolidate::Consolidated>,
     /// What could not be done to keep it small; the commit stands.
     pub not_consolidated: Option<String>,
-}
-
-/// Looks at the home beside the index.
-///
-/// # Errors
-/// As [`Repository::branch`]; an index that can not be read; a home whose `sessions` is not there.
-pub fn plan(
-    home: &Home,
-    repository: &Repository,
-    request: &Request,
-    context: &Context,
-) -> Result<Plan> {
-    let scope = match request.sessions.as_slice() {
-        [] => Scope::Home,
-        ids => Scope::Sessions(ids.to_vec()),
-    };
-    let branch = repository.branch()?;
-    let staging = Staging::read(repository)?;
-    let root = open_root(home)?;
-    let selection = select(&root, &scope, &own_excludes(repository), context.stop)?;
-    let left_before = LeftOut::read(repository);
-    // What lies outside of the scope is not looked at, and stays as it was.
-    let left = left_before.0.iter().filter(|(path, _)| !scope.holds(path));
-    let mut plan = Plan {
-        message: request.message.clone(),
-        max_file: request.max_file,
-        branch,
-        jobs: Jobs::default(),
-        nested: Vec::new(),
-        left: LeftOut(
-            left.map(|(path, left)| (path.clone(), left.clone()))
-                .collect(),
-        ),
-        left_before,
-        unreadable: selection
-            .unreadable
-            .iter()
-            .map(|(path, why)| unread(path, why))
-            .collect(),
-        scope,
-        staging,
-    };
-    plan.sort(&root, selection)?;
-    Ok(plan)
-}
-
-fn open_root(home: &Home) -> Result<Dir> {
-    Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))
-}
-
-fn unread(path: &Path, why: &str) -> Unread {
-    Unread {
-        path: path.to_path_buf().into(),
-        why: why.to_owned(),
-    }
-}
-
-fn as_path(path: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(path))
-}
-
-/// What git's flags of an entry say of a file that is not there on purpose (sparse checkout).
-const SKIP_WORKTREE: u16 = 1 << 14;
-
-impl Plan {
-    /// Whether there is nothing to read and nothing gone: then nothing has changed.
-    fn is_settled(&self) -> bool {
-        self.jobs.read.is_empty() && self.jobs.gone.is_empty()
-    }
-
-    /// Merges what the index has with what the walk has found; both stand in the same order.
-    fn sort(&mut self, root: &Dir, selection: Selection) -> Result<()> {
-        let Selection {
-            found,
-            refused,
-            special,
-            nested,
-            unreadable,
-        } = selection;
-        self.nested = nested;
-        for path in refused {
-            self.leave_out_unseen(root, path, Why::Refused);
-        }
-        for (path, _) in special {
-            self.leave_out_unseen(root, path, Why::Special);
-        }
-        let mut found = found.into_iter().peekable();
-        for at in 0..self.staging.entries.len() {
-            let entry = &self.staging.entries[at];
-            if !self.scope.holds(&entry.path) {
-                continue;
-            }
-            while let Some(new) = found.next_if(|found| found.path < entry.path) {
-                new_file(
-                    &mut self.jobs,
-                    &mut self.left,
-                    &self.left_before,
-                    self.max_file,
-                    new,
-                );
-            }
-            match found.next_if(|found| found.path == entry.path) {
-                Some(file)
-                    if self.staging.is_clean(entry, &file.meta)
-                        && file.meta.size <= self.max_file =>
-                {
-                    self.jobs.kept.push(at);
-                }
-                Some(file) => self.jobs.tracked(&mut self.left, self.max_file, at, file),
-                None => {
-                    let path = as_path(&entry.path);
-                    let hidden = unreadable
-                        .iter()
-                        .any(|(folder, _)| path.starts_with(folder));
-                    if hidden || entry.flags_extended & SKIP_WORKTREE != 0 {
-                        self.jobs.kept.push(at);
-                        continue;
-                    }
-                    // It may be there and ignored: what git tracks it does not ignore.
-                    match find(root, path) {
-                        Some(meta) if matches!(meta.kind, FileKind::File | FileKind::Symlink) => {
-                            let file = Found {
-                                path: entry.path.clone(),
-                                meta,
-                            };
-                            match self.staging.is_clean(entry, &meta) && meta.size <= self.max_file
-                            {
-                                true => self.jobs.kept.push(at),
-                                false => self.jobs.tracked(&mut self.left, self.max_file, at, file),
-                            }
-                        }
-                        _ => self.jobs.gone.push(at),
-                    }
-                }
-            }
-        }
-        for new in found {
-            new_file(
-                &mut self.jobs,
-                &mut self.left,
-                &self.left_before,
-                self.max_file,
-                new,
-            );
-        }
-        Ok(())
-    }
-
-    fn leave_out_unseen(&mut self, root: &Dir, path: Vec<u8>, why: Why) {
-        if let Some(meta) = find(root, as_path(&path)) {
-            self.left.0.insert(path, Left::new(why, &meta));
-        }
-    }
-
-    /// What it says before anything was read.
-    fn outcome(&self) -> Outcome {
-        Outcome {
-            commit: None,
-            subject: None,
-            sessions: Vec::new(),
-            files: Counted::default(),
-            held: self.jobs.kept.len() as u64,
-            left_out: Vec::new(),
-            nested: self
-                .nested
-                .iter()
-                .map(|path| as_path(path).to_path_buf().into())
-                .collect(),
-            unread: self.unreadable.clone(),
-            consolidated: None,
-            not_consolidated: None,
-        }
-    }
-}
-
-impl Jobs {
-    fn tracked(&mut self, left: &mut LeftOut, max_file: u64, at: usize, file: Found) {
-        if file.meta.kind == FileKind::File && file.meta.size > max_file {
-            left.0
-                .insert(file.path, Left::new(Why::TooLarge, &file.meta));
-            self.gone.push(at);
-            return;
-        }
-        self.read.push(Job {
-            path: file.path,
-            tracked: Some(at),
-            size: file.meta.size,
-        });
-    }
-}
-
-fn new_file(jobs: &mut Jobs, left: &mut LeftOut, before: &LeftOut, max_file: u64, file: Found) {
-    if file.meta.kind == FileKind::File && file.meta.size > max_file {
-        left.0
-            .insert(file.path, Left::new(Why::TooLarge, &file.meta));
-        return;
-    }
-    let known = before.0.get(&file.path);
-    let known = known.filter(|left| left.fits(&file.meta) && left.why != Why::TooLarge);
-    match known {
-        Some(known) => {
-            left.0.insert(file.path, known.clone());
-        }
-        None => jobs.read.push(Job {
-            path: file.path,
-            tracked: None,
-            size: file.meta.size,
-        }),
-    }
-}
-
-fn find(root: &Dir, path: &Path) -> Option<disk::Meta> {
-    let dir = root.open_beneath(path.parent()?).ok()?;
-    dir.find(path.file_name()?).ok()?
 }
 
 /// What was read, and what the tree of it is.
@@ -585,7 +335,7 @@ fn locked(
                 Some(message) => message.clone(),
                 None => summary.message(),
             };
-            let text = author::commit(
+            let text = author::object(
                 repository,
                 ready.forest.oid(),
                 plan.branch.tip,
@@ -619,12 +369,7 @@ fn locked(
         failpoint::hit("commit.packed");
     }
     let nested = empty_nested(&plan, &ready.leaves);
-    let Ready {
-        forest,
-        leaves: _,
-        new,
-        gone,
-    } = ready;
+    let Ready { new, gone, .. } = ready;
     let Plan {
         staging,
         left,
@@ -633,12 +378,11 @@ fn locked(
         scope,
         ..
     } = plan;
-    // The whole index is this tree when nothing of it lies elsewhere.
+    // Nothing of the index lies elsewhere, so that all of it is committed.
     let whole =
         scope == Scope::Home && staging.entries.iter().all(|entry| scope.holds(&entry.path));
-    let tree = (whole && (commit.is_some() || !gone.is_empty())).then(|| forest.oid());
     if !new.is_empty() || !gone.is_empty() {
-        staging.write(repository, &gone, &new, tree)?;
+        staging.write(repository, &gone, &new, whole)?;
     }
     left.write(repository, &left_before, &nested)?;
     tell_left(&mut outcome, &left);
@@ -725,58 +469,4 @@ fn move_branch(repository: &Repository, branch: &Branch, commit: Oid, subject: &
             .because(error)
             .hint("run the same command again"),
     })
-}
-
-mod author {
-    //! Who a commit is by, and the commit itself as git stores it.
-
-    use super::{Context, Error, Oid, Repository, Result};
-    use crate::disk;
-
-    /// The bytes of a commit object.
-    pub(super) fn commit(
-        repository: &Repository,
-        tree: Oid,
-        parent: Option<Oid>,
-        message: &str,
-        context: &Context,
-    ) -> Result<Vec<u8>> {
-        let now = context.clock.zoned();
-        let minutes = now.offset().seconds() / 60;
-        let sign = if minutes < 0 { '-' } else { '+' };
-        let zone = format!("{sign}{:02}{:02}", minutes.abs() / 60, minutes.abs() % 60);
-        let (name, email) = of(repository)?;
-        let who = format!("{name} <{email}> {} {zone}", now.timestamp().as_second());
-        let parent = parent
-            .map(|parent| format!("parent {parent}\n"))
-            .unwrap_or_default();
-        let text = format!(
-            "tree {tree}\n{parent}author {who}\ncommitter {who}\n\n{}\n",
-            message.trim_end()
-        );
-        Ok(text.into_bytes())
-    }
-
-    fn of(repository: &Repository) -> Result<(String, String)> {
-        let config = repository
-            .git
-            .config()
-            .and_then(|mut config| config.snapshot());
-        let config = config
-            .map_err(|e| Error::failed("the configuration of git can not be read:").because(e))?;
-        let value = |key: &str| {
-            let value = config.get_string(key).ok()?;
-            // What would end the line, or the part of it.
-            let plain: String = value
-                .chars()
-                .filter(|c| !c.is_control() && !matches!(c, '<' | '>'))
-                .collect();
-            let plain = plain.trim().to_owned();
-            (!plain.is_empty()).then_some(plain)
-        };
-        match (value("user.name"), value("user.email")) {
-            (Some(name), Some(email)) => Ok((name, email)),
-            _ => Ok(("wbhome".to_owned(), format!("wbhome@{}", disk::host_name()))),
-        }
-    }
 }

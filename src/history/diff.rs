@@ -187,7 +187,13 @@ fn below(files: Side, rel: &Path) -> Side {
         false => rel.join(path),
     };
     let blobs = files.into_iter().filter(|(_, held)| held.is_blob());
-    blobs.map(|(path, held)| (named(&path), held)).collect()
+    blobs
+        .map(|(path, held)| {
+            // Of the bits of a mode those alone count that the disk is asked for.
+            let mode = VersionKind::of(held.mode).mode();
+            (named(&path), Held { mode, ..held })
+        })
+        .collect()
 }
 
 /// The files on the disk that count: those that the other side has, and new ones that a commit would take.
@@ -319,9 +325,11 @@ impl Differ<'_> {
         let before = old.map(|held| self.repository.version(held)).transpose()?;
         let (after, newer) = match (new, &self.folder) {
             (Some(held), Some(folder)) => {
-                let content = self.present(folder, path, held)?;
+                // It may have changed since it was looked at: what is shown is what is told.
+                let content = present(folder, path)?;
+                let oid = Oid::hash_object(ObjectType::Blob, &content);
                 let version = Version {
-                    blob: held.oid.to_string(),
+                    blob: oid.unwrap_or(held.oid).to_string(),
                     bytes: content.len() as u64,
                     kind: VersionKind::of(held.mode),
                 };
@@ -363,25 +371,17 @@ impl Differ<'_> {
             hunks: shown.hunks,
         })
     }
+}
 
-    /// What is on the disk now: as it was when it was looked at, or that is an error.
-    fn present(&self, folder: &Path, path: &Path, held: Held) -> Result<Vec<u8>> {
-        let fail = |e| Error::io("can not read", folder.join(path), e);
-        let root = Dir::open(folder).map_err(fail)?;
-        let parent = root
-            .open_beneath(path.parent().unwrap_or(Path::new("")))
-            .map_err(fail)?;
-        let meta = parent
-            .stat(path.file_name().unwrap_or_default())
-            .map_err(fail)?;
-        let content = read(&root, path, &meta).map_err(fail)?;
-        match Oid::hash_object(ObjectType::Blob, &content) {
-            Ok(oid) if oid == held.oid => Ok(content),
-            _ => Err(Error::failed("is being written right now:")
-                .at(folder.join(path))
-                .hint("try again in a moment")),
-        }
-    }
+/// What a file of a session holds now.
+fn present(session: &Path, path: &Path) -> Result<Vec<u8>> {
+    let look = || {
+        let root = Dir::open(session)?;
+        let parent = root.open_beneath(path.parent().unwrap_or(Path::new("")))?;
+        let meta = parent.stat(path.file_name().unwrap_or_default())?;
+        read(&root, path, &meta)
+    };
+    look().map_err(|e| Error::io("can not read", session.join(path), e))
 }
 
 fn word(kind: VersionKind) -> &'static str {

@@ -117,13 +117,13 @@ impl Staging {
     }
 
     /// Removes what went and puts in what is new, in git's order, and renames the result over the index.
-    /// `tree` is the tree that the whole index stands for, when it stands for one: git then does not compare them.
+    /// `whole` says that nothing in it waits for a commit of somebody else.
     pub fn write(
         &self,
         repository: &Repository,
         gone: &[Vec<u8>],
         new: &[IndexEntry],
-        tree: Option<Oid>,
+        whole: bool,
     ) -> Result<()> {
         let fail = |e| {
             Error::failed("can not write the index of the repository")
@@ -146,13 +146,9 @@ impl Staging {
         for entry in new {
             index.add(entry).map_err(fail)?;
         }
-        if let Some(tree) = tree {
-            let written = index.write_tree_to(&repository.git).map_err(fail)?;
-            if written != tree {
-                return Err(
-                    Error::new(Kind::Bug, "the index and the commit differ").at(repository.dir())
-                );
-            }
+        if whole {
+            // With the names of its trees in it, git need not compare it with the last commit.
+            index.write_tree_to(&repository.git).map_err(fail)?;
         }
         index.write().map_err(fail)?;
         let io = |e| {

@@ -260,7 +260,7 @@ mod tests {
             "turn: 1.50\nmessages[0].role: \"用户\"\nmessages[0].content: |-\n    第一行\n    第二行\nmessages[1]: {}\n\
              [\"a.b\"][\"\"]: null\ntwice: 1\ntwice: 12345678901234567890123\nends: |\n    a\n    b\nnone: []\n"
         );
-        assert_eq!(shown("[1e400, -0]"), "[0]: 1e400\n[1]: -0\n");
+        assert_eq!(shown("[1.0e7, -0]"), "[0]: 1.0e+7\n[1]: -0\n");
     }
 
     #[test]
