@@ -220,18 +220,16 @@ fn brought(repository: &Repository, commits: &[Oid], context: &Context) -> Resul
                             .map(git2::TreeEntry::id);
                         folders.push((path, entry.id(), former.collect()));
                     }
-                    Some(ObjectType::Blob) => {
-                        // What a rule says may hang on the name: the same content is another file elsewhere.
-                        if versions.insert((entry.id(), path.clone())) {
-                            files.push(File {
-                                commit: at,
-                                is_new_name: names.insert(path.clone()),
-                                blob: entry.id(),
-                                path,
-                            });
-                        }
+                    // What a rule says may hang on the name: the same content is another file elsewhere.
+                    Some(ObjectType::Blob) if versions.insert((entry.id(), path.clone())) => {
+                        files.push(File {
+                            commit: at,
+                            is_new_name: names.insert(path.clone()),
+                            blob: entry.id(),
+                            path,
+                        });
                     }
-                    // A commit of another repository: its name leaves, and that holds nothing.
+                    // Known already; or a commit of another repository, of which only the name leaves.
                     _ => {}
                 }
             }
