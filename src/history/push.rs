@@ -197,10 +197,10 @@ impl Push {
             return Err(fail("git is not installed, and only it can push to")
                 .hint("install it; the commits wait for the next push"));
         };
-        // Ctrl-C goes to git as well.
-        context.stop.check()?;
         let told = Told::of(&finished);
         if !finished.is_good() || told.rejected.is_some() {
+            // Ctrl-C went to git as well.
+            context.stop.check()?;
             let error = fail("git could not push to");
             let error = error.because(std::io::Error::other(told.words()));
             return Err(told
