@@ -130,6 +130,52 @@ fn a_day_of_work_is_told_in_the_history() {
     place.run(["commit", "-m", " "]).expect(2);
 }
 
+/// The mistakes of every day, noticed a commit too late: found through the history, and back by one command each.
+#[test]
+fn a_deleted_turn_and_an_overwritten_memory_come_back() {
+    let place = Place::with_sessions();
+    let (turn, notes) = ("context/turn_001.json", "memory/笔记.md");
+    let at = |name: &str| format!("sessions/20240603_crawler/{name}");
+    place.put_home(&at(notes), "价格在第三列\n");
+    place.ok(["commit", "-q"]);
+    let before = place.home_text(&at(turn));
+    std::fs::remove_file(place.home().join(at(turn))).unwrap();
+    place.put_home(&at(notes), "(empty)\n");
+    place.ok(["commit", "-q"]);
+
+    let history = place.ok(["history", "crawler"]);
+    assert!(
+        history.contains("-turn_001") && history.contains("~memory/笔记.md"),
+        "{history}"
+    );
+    let of_notes = place.json(["history", "crawler/memory/笔记.md"]);
+    assert_eq!(of_notes["total"], 2);
+    let first = of_notes["commits"][1]["short"].as_str().unwrap();
+    place.ok([
+        "restore",
+        "crawler/memory/笔记.md",
+        "--from",
+        "git",
+        "--at",
+        first,
+    ]);
+    assert_eq!(place.home_text(&at(notes)), "价格在第三列\n");
+    // The last commit has the turn no more; the message names the one that does.
+    let refused = place.run(["restore", "crawler/context/turn_001.json", "--from", "git"]);
+    refused
+        .expect(1)
+        .says(&[&format!("the last one that does: --at {first}")]);
+    place.ok([
+        "restore",
+        "crawler/context/turn_001.json",
+        "--from",
+        "git",
+        "--at",
+        first,
+    ]);
+    assert_eq!(place.home_text(&at(turn)), before);
+}
+
 /// What a session may hold that git alone would get wrong.
 #[test]
 fn every_kind_of_file_is_right() {
