@@ -548,15 +548,29 @@ fn a_foreign_lock_is_named() {
     // Empty while an editor is open that git has started; or with an index in it.
     for content in ["", "DIRC"] {
         let lock = place.put_home(".git/index.lock", content);
-        place.run(["commit"]).expect(11).says(&[
-            "a git command holds the repository",
-            "index.lock",
-            "rm ",
-        ]);
+        place
+            .run(["commit", "--lock-wait", "0s"])
+            .expect(11)
+            .says(&["a git command holds the repository", "index.lock", "rm "]);
         assert_eq!(std::fs::read_to_string(&lock).unwrap(), content);
         std::fs::remove_file(&lock).unwrap();
     }
     place.ok(["commit", "-q"]);
+    place.git_is_content();
+}
+
+/// `git status` holds the index for a moment, again and again in an editor that shows it.
+#[test]
+fn a_lock_that_is_given_back_is_waited_for() {
+    let place = Place::with_sessions();
+    let lock = place.put_home(".git/index.lock", "");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            std::fs::remove_file(&lock).unwrap();
+        });
+        place.ok(["commit", "-q"]);
+    });
     place.git_is_content();
 }
 
