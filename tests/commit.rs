@@ -130,6 +130,52 @@ fn a_day_of_work_is_told_in_the_history() {
     place.run(["commit", "-m", " "]).expect(2);
 }
 
+/// The mistakes of every day, noticed a commit too late: found through the history, and back by one command each.
+#[test]
+fn a_deleted_turn_and_an_overwritten_memory_come_back() {
+    let place = Place::with_sessions();
+    let (turn, notes) = ("context/turn_001.json", "memory/笔记.md");
+    let at = |name: &str| format!("sessions/20240603_crawler/{name}");
+    place.put_home(&at(notes), "价格在第三列\n");
+    place.ok(["commit", "-q"]);
+    let before = place.home_text(&at(turn));
+    std::fs::remove_file(place.home().join(at(turn))).unwrap();
+    place.put_home(&at(notes), "(empty)\n");
+    place.ok(["commit", "-q"]);
+
+    let history = place.ok(["history", "crawler"]);
+    assert!(
+        history.contains("-turn_001") && history.contains("~memory/笔记.md"),
+        "{history}"
+    );
+    let of_notes = place.json(["history", "crawler/memory/笔记.md"]);
+    assert_eq!(of_notes["total"], 2);
+    let first = of_notes["commits"][1]["short"].as_str().unwrap();
+    place.ok([
+        "restore",
+        "crawler/memory/笔记.md",
+        "--from",
+        "git",
+        "--at",
+        first,
+    ]);
+    assert_eq!(place.home_text(&at(notes)), "价格在第三列\n");
+    // The last commit has the turn no more; the message names the one that does.
+    let refused = place.run(["restore", "crawler/context/turn_001.json", "--from", "git"]);
+    refused
+        .expect(1)
+        .says(&[&format!("the last one that does: --at {first}")]);
+    place.ok([
+        "restore",
+        "crawler/context/turn_001.json",
+        "--from",
+        "git",
+        "--at",
+        first,
+    ]);
+    assert_eq!(place.home_text(&at(turn)), before);
+}
+
 /// What a session may hold that git alone would get wrong.
 #[test]
 fn every_kind_of_file_is_right() {
@@ -502,15 +548,29 @@ fn a_foreign_lock_is_named() {
     // Empty while an editor is open that git has started; or with an index in it.
     for content in ["", "DIRC"] {
         let lock = place.put_home(".git/index.lock", content);
-        place.run(["commit"]).expect(11).says(&[
-            "a git command holds the repository",
-            "index.lock",
-            "rm ",
-        ]);
+        place
+            .run(["commit", "--lock-wait", "0s"])
+            .expect(11)
+            .says(&["a git command holds the repository", "index.lock", "rm "]);
         assert_eq!(std::fs::read_to_string(&lock).unwrap(), content);
         std::fs::remove_file(&lock).unwrap();
     }
     place.ok(["commit", "-q"]);
+    place.git_is_content();
+}
+
+/// `git status` holds the index for a moment, again and again in an editor that shows it.
+#[test]
+fn a_lock_that_is_given_back_is_waited_for() {
+    let place = Place::with_sessions();
+    let lock = place.put_home(".git/index.lock", "");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            std::fs::remove_file(&lock).unwrap();
+        });
+        place.ok(["commit", "-q"]);
+    });
     place.git_is_content();
 }
 

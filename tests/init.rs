@@ -21,15 +21,20 @@ fn makes_everything_for_its_owner_alone() {
     exit: 0
     --- stdout
     [ROOT]/me/workbuddy_home is a home now.
+    Its history begins in [ROOT]/me/workbuddy_home/.git.
     --- stderr
     ");
+    let mut names = place.names("");
+    names.retain(|name| !name.starts_with(".git/") || name == ".git/");
     assert_eq!(
-        place.names(""),
+        names,
         [
+            ".git/",
             ".gitignore",
             ".wbhome/",
             ".wbhome/home.json",
             ".wbhome/lock",
+            ".wbhome/tmp/",
             "agents/",
             "archive/",
             "index.json",
@@ -38,7 +43,11 @@ fn makes_everything_for_its_owner_alone() {
             "wbhome.toml",
         ]
     );
-    for (name, entry) in tree(&place.home()) {
+    let inside = |name: &[u8]| name.starts_with(b".git/");
+    for (name, entry) in tree(&place.home())
+        .into_iter()
+        .filter(|(name, _)| !inside(name))
+    {
         let mode = if entry.kind == 'd' { 0o700 } else { 0o600 };
         assert_eq!(entry.mode, mode, "{}", String::from_utf8_lossy(&name));
     }
@@ -134,7 +143,7 @@ fn dry_run_and_quiet() {
     exit: 0
     --- stdout
     [ROOT]/new would be a home.
-    Would be written: agents, sessions, archive, projects, .wbhome, index.json, wbhome.toml, .gitignore, .wbhome/home.json
+    Would be written: agents, sessions, archive, projects, .wbhome, index.json, wbhome.toml, .gitignore, .wbhome/home.json, .git
     --- stderr
     ");
     assert!(!place.path("new").exists());
@@ -172,7 +181,7 @@ fn adopts_a_folder_that_has_sessions() {
     exit: 0
     --- stdout
     [ROOT]/my sessions would be a home; what is there stays as it is.
-    Would be written: agents, archive, projects, .wbhome, index.json, wbhome.toml, .gitignore, .wbhome/home.json
+    Would be written: agents, archive, projects, .wbhome, index.json, wbhome.toml, .gitignore, .wbhome/home.json, .git
     Others can look into it (mode 0755); it would be yours alone (0700).
     --- stderr
     ");
@@ -182,6 +191,7 @@ fn adopts_a_folder_that_has_sessions() {
     --- stdout
     [ROOT]/my sessions is a home now; what was there is untouched.
     Others could look into it (mode 0755); it is yours alone now (0700).
+    Its history begins in [ROOT]/my sessions/.git.
     Next: wbhome check --home '[ROOT]/my sessions'
     --- stderr
     ");
@@ -207,6 +217,7 @@ fn an_index_that_is_there_is_left_as_it_is() {
     --- stdout
     [ROOT]/my sessions is a home now; what was there is untouched.
     Others could look into it (mode 0755); it is yours alone now (0700).
+    Its history begins in [ROOT]/my sessions/.git.
     Next: wbhome check --home '[ROOT]/my sessions'
     --- stderr
     ");

@@ -65,6 +65,7 @@ pub(super) fn run(
         sessions: sessions.collect::<Result<Vec<_>>>()?,
         message: args.message,
         max_file: config.git.max_file,
+        wait: global.lock_wait,
     };
     if global.dry_run {
         let repository = Repository::expect(&home)?;

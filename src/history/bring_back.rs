@@ -161,14 +161,40 @@ fn open(home: &Home) -> Result<Dir> {
 
 fn not_held(repository: &Repository, commit: &git2::Commit, there: &Path, meant: &Meant) -> Error {
     let short = repository.short(commit.id());
-    Error::failed(format!(
+    let error = Error::failed(format!(
         "the commit {short} does not hold {}",
         human::path(there)
-    ))
-    .hint(format!(
+    ));
+    let error = match last_that_holds(repository, commit, there) {
+        Some(last) => error.hint(format!(
+            "the last one that does: --at {}",
+            repository.short(last)
+        )),
+        None => error,
+    };
+    error.hint(format!(
         "`wbhome history {}` lists those that changed it; --at names one",
         human::quoted(&Path::new(meant.id.as_str()).join(meant.rel.as_path()))
     ))
+}
+
+/// The newest commit before one that holds a path.
+fn last_that_holds(
+    repository: &Repository,
+    commit: &git2::Commit,
+    there: &Path,
+) -> Option<git2::Oid> {
+    let mut walk = repository.git.revwalk().ok()?;
+    walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)
+        .ok()?;
+    walk.push(commit.id()).ok()?;
+    walk.flatten().find(|id| {
+        let tree = repository
+            .git
+            .find_commit(*id)
+            .map(|commit| commit.tree_id());
+        tree.is_ok_and(|tree| matches!(repository.held(tree, there), Ok(Some(_))))
+    })
 }
 
 fn refuse_archived(home: &Home, id: &SessionId, force: bool) -> Result<()> {

@@ -36,6 +36,8 @@ pub struct Request {
     pub message: Option<String>,
     /// Bytes above which a file is left out.
     pub max_file: u64,
+    /// How long to wait for a git command that holds the index.
+    pub wait: std::time::Duration,
 }
 
 /// Something that is not in the commit because it could not be read; what was committed of it before stays.
@@ -285,7 +287,7 @@ pub fn apply(
     context: &Context,
 ) -> Result<Outcome> {
     let mut outcome = {
-        let _lock = IndexLock::take(repository, home, context)?;
+        let _lock = IndexLock::take(repository, home, request.wait, context)?;
         failpoint::hit("commit.locked");
         locked(home, repository, request, context)?
     };

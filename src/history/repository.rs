@@ -282,6 +282,7 @@ fn make_inside(home: &LockedHome, context: &Context) -> Result<PathBuf> {
         .map_err(|e| not_made(scratch.path(), e))?;
     furnish(&git)?;
     drop(git);
+    disk::set_mode(&scratch.path().join(DOT_GIT), 0o700)?;
     make_durable(&scratch.path().join(DOT_GIT))?;
     let dir = root.join(DOT_GIT);
     disk::rename_no_replace(&scratch.path().join(DOT_GIT), &dir)?;

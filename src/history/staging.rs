@@ -4,13 +4,14 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use git2::{Index, IndexEntry, IndexTime, Oid};
 
 use super::repository::{OWN, Repository, torn};
 use crate::base::{Context, Error, Kind, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta, NewFile, Stamp};
-use crate::home::Home;
+use crate::home::LockedHome;
 
 /// The modes that git knows of what is no folder.
 pub(super) const FILE: u32 = 0o100_644;
@@ -46,9 +47,13 @@ impl Staging {
         let file = repository.dir().join("index");
         let fail = |e| torn(repository.dir(), "the index", e);
         let seen = disk::stat(&file)?;
-        let index = Index::open(&file).map_err(|e| {
-            fail(e).hint("git can make the index again: move .git/index away, then git reset")
-        })?;
+        let index =
+            Index::open(&file).map_err(|e| match e.message().contains("extension") {
+                true => fail(e)
+                    .hint("git update-index --no-split-index makes it one that others can read"),
+                false => fail(e)
+                    .hint("git can make the index again: move .git/index away, then git reset"),
+            })?;
         let entries: Vec<IndexEntry> = index.iter().collect();
         if let Some(conflict) = entries.iter().find(|entry| entry.flags & STAGE != 0) {
             return Err(Error::failed(format!(
@@ -189,46 +194,62 @@ const LOCK: &str = "index.lock";
 const OURS: &str = "wbhome commit, home ";
 
 impl IndexLock {
-    /// Takes the lock. One that a killed run of ours has left says so itself, and is taken over: whoever calls this
-    /// holds the lock of the home.
+    /// Takes the lock, waiting for at most `wait`: `git status` holds it for a moment. One that a killed run of ours
+    /// has left says so itself, and is taken over: whoever calls this holds the lock of the home.
     ///
     /// # Errors
-    /// [`Kind::Locked`] when anybody else has it.
-    pub fn take(repository: &Repository, home: &Home, context: &Context) -> Result<IndexLock> {
+    /// [`Kind::Locked`] when anybody else has it and does not give it back.
+    pub fn take(
+        repository: &Repository,
+        home: &LockedHome,
+        wait: Duration,
+        context: &Context,
+    ) -> Result<IndexLock> {
         let path = repository.dir().join(LOCK);
         let io = |e| Error::io("can not take the lock", &path, e);
         let dir = Dir::open(repository.dir()).map_err(io)?;
         let first = format!("{OURS}{}\n", home.id());
-        if let Some(found) = disk::stat(&path)? {
-            let text = disk::read_small_in(&dir, OsStr::new(LOCK), 1 << 10)
-                .ok()
-                .flatten();
-            match text.is_some_and(|text| text.starts_with(first.as_bytes())) {
-                true => dir.unlink(OsStr::new(LOCK)).map_err(io)?,
-                false => return Err(held(&path, &found, context)),
-            }
-        }
         let text = format!(
             "{first}process {}\nsince {}\n",
             std::process::id(),
             context.clock.now()
         );
-        let mut file = NewFile::create(&dir).map_err(io)?;
-        std::io::Write::write_all(&mut file.file(), text.as_bytes()).map_err(io)?;
-        // It appears with its text in it, so that there is no moment in which it could be anybody's.
-        match file.publish(OsStr::new(LOCK)) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                let found = disk::stat(&path)?;
-                Err(found.map_or_else(|| io(error), |found| held(&path, &found, context)))
+        let began = Instant::now();
+        loop {
+            let mut file = NewFile::create(&dir).map_err(io)?;
+            std::io::Write::write_all(&mut file.file(), text.as_bytes()).map_err(io)?;
+            // It appears with its text in it, so that there is no moment in which it could be anybody's.
+            match file.publish(OsStr::new(LOCK)) {
+                Ok(()) => {
+                    drop(file);
+                    return Ok(IndexLock { dir });
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io(error)),
             }
-            done => {
-                done.map_err(io)?;
-                drop(file);
-                Ok(IndexLock { dir })
+            let Some(found) = disk::stat(&path)? else {
+                continue;
+            };
+            let there = disk::read_small_in(&dir, OsStr::new(LOCK), 1 << 10)
+                .ok()
+                .flatten();
+            if there.is_some_and(|there| there.starts_with(first.as_bytes())) {
+                dir.unlink(OsStr::new(LOCK)).map_err(io)?;
+                continue;
             }
+            // One that has stood for so long belongs to an editor, or to nobody.
+            let old = context.clock.now().duration_since(found.mtime.timestamp());
+            if began.elapsed() >= wait || old.unsigned_abs() >= wait && old.is_positive() {
+                return Err(held(&path, &found, context));
+            }
+            context.stop.check()?;
+            std::thread::sleep(PAUSE);
         }
     }
 }
+
+/// Between two looks at somebody else's lock.
+const PAUSE: Duration = Duration::from_millis(20);
 
 fn held(path: &Path, found: &Meta, context: &Context) -> Error {
     let since = human::age(context.clock.now(), found.mtime.timestamp());
