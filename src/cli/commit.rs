@@ -14,7 +14,7 @@ use crate::base::{Context, Error, Exit, Result, human};
 use crate::history::commit::{self, Outcome, Request};
 use crate::history::push::{self, Push};
 use crate::history::{self, Repository, Why};
-use crate::home::{Config, resolve_in};
+use crate::home::{Config, Index, resolve_in};
 
 /// Put session text into git: what changed, in one commit
 ///
@@ -87,7 +87,7 @@ pub(super) fn run(
     let repository = match Repository::open(&locked)? {
         Some(repository) => repository,
         None => {
-            let began = history::begin(&locked, config.git.dir.as_deref(), ctx)?;
+            let began = history::begin(&locked, place::git_dir(&config).as_deref(), ctx)?;
             console.note(&format!(
                 "The history begins in {}.",
                 human::path(&began.dir)
@@ -102,6 +102,12 @@ pub(super) fn run(
     let push = wants_push.then(|| push::push(&locked, &repository, &config, can_ask(), ctx));
     let push = push.map(|push| pushed::spelled(push, global));
     warn(&done, console);
+    if let Err(error) = Index::read(&locked) {
+        console.warn(&format!(
+            "{error}; it was committed as it is. `{} index --rebuild` takes the labels of the last commit that has a whole one",
+            place::again(global)
+        ));
+    }
     console.report("commit/1", &Document::of(&done, &push), |out| {
         write(out, &done, console.verbose);
         if let Some(push) = &push {
@@ -138,9 +144,12 @@ fn exit(done: &Outcome) -> Exit {
 
 fn warn(done: &Outcome, console: &Console) {
     for unread in &done.unread {
+        let path = match unread.path.as_os_str().is_empty() {
+            true => ".".to_owned(),
+            false => human::path(&unread.path),
+        };
         console.warn(&format!(
-            "not in the commit: {}: {}",
-            human::path(&unread.path),
+            "not in the commit: {path}: {}",
             human::escape(&unread.why)
         ));
     }

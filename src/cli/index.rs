@@ -78,18 +78,19 @@ fn plan(home: &Home, rebuild: bool, console: &Console, ctx: &Context) -> Result<
     }
     let labels = last_committed(home);
     if labels.is_some() {
-        console.note("index.json can not be read: the labels are those of the last commit");
+        console.note("index.json can not be read: the labels are those of the last commit that has a whole one");
     }
     reconcile::plan_anew(home, labels, ctx)
 }
 
-/// The index that the last commit holds, where the present one can not be read.
+/// The newest index that a commit holds whole, where the present one can not be read.
 fn last_committed(home: &Home) -> Option<Index> {
     if disk::exists(&home.index_file()) && Index::read(home).is_ok() {
         return None;
     }
     let repository = Repository::open(home).ok()??;
-    let content = history::committed(&repository, Path::new(mend::INDEX)).ok()??;
+    let whole = |content: &[u8]| Index::parse(content).is_ok();
+    let content = history::newest_that(&repository, Path::new(mend::INDEX), whole).ok()??;
     Index::parse(&content).ok()
 }
 

@@ -53,7 +53,7 @@ pub(super) fn run(
         let repository = match Home::open(plan.root.0.clone(), Trust::Named) {
             Ok(home) => Some(history::beginning(
                 &home,
-                Config::load(&home)?.git.dir.as_deref(),
+                place::git_dir(&Config::load(&home)?).as_deref(),
             )?),
             Err(_) => None,
         };
@@ -68,7 +68,11 @@ pub(super) fn run(
     }
     let repository = {
         let locked = place::lock(&home, "init", global, console, ctx)?;
-        history::begin(&locked, Config::load(&home)?.git.dir.as_deref(), ctx)?
+        history::begin(
+            &locked,
+            place::git_dir(&Config::load(&home)?).as_deref(),
+            ctx,
+        )?
     };
     for line in &repository.advice {
         console.warn(&human::escape(line));

@@ -177,6 +177,15 @@ pub(super) fn state_folders(home: &Home) -> Result<Vec<PathBuf>> {
     }
 }
 
+/// Where the repository lies when it is not in the home: `[git] dir`, with `~` as people write it.
+pub(super) fn git_dir(config: &Config) -> Option<PathBuf> {
+    let dir = config.git.dir.as_deref()?;
+    match (dir.strip_prefix("~"), user_home()) {
+        (Ok(rest), Some(user_home)) => Some(user_home.join(rest)),
+        _ => Some(dir.to_path_buf()),
+    }
+}
+
 /// Every process that the application has noted, for whoever is about to change something.
 ///
 /// # Errors

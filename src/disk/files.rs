@@ -101,6 +101,25 @@ pub fn read_small(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
     Ok(Some(content))
 }
 
+/// The last bytes of a regular file, at most so many; `None` when nothing is there.
+pub fn read_end(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
+    use std::io::{Read, Seek, SeekFrom};
+    let fail = |e| Error::io("can not read", path, e);
+    let (dir, name) = parent_of(path)?;
+    let mut file = match dir.open_file(name) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fail(error)),
+    };
+    let size = Meta::of(&file).map_err(fail)?.size;
+    let from = SeekFrom::Start(size.saturating_sub(limit));
+    let mut end = Vec::new();
+    file.seek(from)
+        .and_then(|_| file.take(limit).read_to_end(&mut end))
+        .map_err(fail)?;
+    Ok(Some(end))
+}
+
 /// The names in a folder with their kinds, sorted; empty when nothing is there.
 pub fn read_dir_names(path: &Path) -> Result<Vec<(OsString, FileKind)>> {
     let fail = |e| Error::io("can not list", path, e);

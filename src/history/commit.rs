@@ -11,20 +11,21 @@ use std::collections::HashSet;
 use git2::{IndexEntry, ObjectType, Oid};
 use serde::Serialize;
 
-use super::consolidate;
 pub use look::{Plan, plan};
 use look::{as_path, open_root, unread};
 
 use super::left_out::{Left, LeftOut, Why};
 use super::message::{Counted, SessionChange, Summary};
-use super::pack::{Encoder, Writer};
+use super::pack::{self, Encoder, Writer};
 use super::read::{Reading, Seen, Sink};
-use super::repository::{Branch, Repository, torn};
+use super::repository::{Branch, OWN, Repository, torn};
 use super::select::Scope;
 use super::staging::{IndexLock, Staging};
 use super::tree::{Change, Differ, Forest, Leaf};
+use super::{consolidate, moving};
 use crate::base::wire::WirePath;
-use crate::base::{Context, Error, Kind, Result, Total, failpoint};
+use crate::base::{Context, Error, Result, Total, failpoint};
+use crate::disk::{self, Dir};
 use crate::home::{Home, LockedHome, SessionId};
 
 /// What is to be committed, and how.
@@ -308,7 +309,11 @@ fn locked(
     request: &Request,
     context: &Context,
 ) -> Result<Outcome> {
+    let io = |e| Error::io("can not write to the repository", repository.dir(), e);
+    let packs = consolidate::folder_of_packs(repository)?;
+    tidy(home, repository, &packs).map_err(io)?;
     let mut plan = plan(home, repository, request, context)?;
+    moving::settle(repository, &plan.branch)?;
     let mut outcome = plan.outcome();
     if plan.is_settled() && base_is_index(repository, &plan)? {
         plan.left
@@ -317,7 +322,6 @@ fn locked(
         return Ok(outcome);
     }
     let packs = consolidate::folder_of_packs(repository)?;
-    let io = |e| Error::io("can not write to the repository", repository.dir(), e);
     let sink = Sink::new(Writer::begin(&packs).map_err(io)?);
     let ready = read(home, repository, &mut plan, Some(&sink), context)?;
     let (mut changes, mut encoder) = (Vec::new(), Encoder::new());
@@ -352,17 +356,18 @@ fn locked(
         }
     };
     context.stop.check()?;
-    let (mut objects, mut bytes) = (0, 0);
+    let (mut objects, mut bytes, mut folded) = (0, 0, None);
     if commit.is_some() {
         (objects, bytes) = sink.size().map_err(io)?;
         let small = consolidate::small(&packs).ok().flatten();
         let small = small.map(|small| small.fold(&packs, &sink));
         let small = small.transpose().map_err(io)?;
-        let (name, _) = sink.into_writer().map_err(io)?.finish().map_err(io)?;
-        if let Some(small) = small {
-            // What stays is folded by a later commit.
-            let _ = small.remove(&packs, &name);
-        }
+        let name = sink
+            .into_writer()
+            .map_err(io)?
+            .finish(&keep(home))
+            .map_err(io)?;
+        folded = Some((name, small));
         repository
             .git
             .odb()
@@ -384,14 +389,19 @@ fn locked(
     let whole =
         scope == Scope::Home && staging.entries.iter().all(|entry| scope.holds(&entry.path));
     if !new.is_empty() || !gone.is_empty() {
-        staging.write(repository, &gone, &new, whole)?;
+        staging.write(repository, &gone, &new, whole, scope == Scope::Home)?;
     }
     left.write(repository, &left_before, &nested)?;
     tell_left(&mut outcome, &left);
     failpoint::hit("commit.indexed");
     if let Some((oid, subject)) = commit {
-        move_branch(repository, &branch, oid, &subject)?;
+        moving::to(repository, &branch, oid, &subject, request.wait, context)?;
         failpoint::hit("commit.named");
+        if let Some((name, small)) = folded {
+            pack::release(&packs, &name).map_err(io)?;
+            // What stays is folded by a later commit.
+            let _ = small.map(|small| small.remove(&packs, &name));
+        }
         outcome.subject = Some(subject.clone());
         outcome.commit = Some(Made {
             id: oid.to_string(),
@@ -445,30 +455,21 @@ fn empty_nested(plan: &Plan, leaves: &[Leaf]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The last step. Whoever has moved the branch since it was read is not overwritten.
-fn move_branch(repository: &Repository, branch: &Branch, commit: Oid, subject: &str) -> Result<()> {
-    repository.make_refs_durable()?;
-    let git = &repository.git;
-    let moved = match branch.tip {
-        Some(tip) => {
-            let log = format!("commit: {subject}");
-            git.reference_matching(&branch.name, commit, true, tip, &log)
+/// How the file begins that keeps a pack of ours until the branch names what is in it.
+fn keep(home: &LockedHome) -> String {
+    format!("wbhome commit, home {}\n", home.id())
+}
+
+/// What a killed run of ours has left in the git dir, but for its locks.
+fn tidy(home: &LockedHome, repository: &Repository, packs: &Dir) -> std::io::Result<()> {
+    pack::tidy(packs, &keep(home))?;
+    for folder in [
+        repository.dir().join(OWN),
+        repository.git.commondir().join("info"),
+    ] {
+        if disk::is_folder(&folder) {
+            pack::tidy(&Dir::open(&folder)?, &keep(home))?;
         }
-        None => git.reference(
-            &branch.name,
-            commit,
-            false,
-            &format!("commit (initial): {subject}"),
-        ),
-    };
-    moved.map(|_| ()).map_err(|error| match error.code() {
-        git2::ErrorCode::Locked => Error::new(Kind::Locked, "a git command holds the branch:")
-            .at(repository.dir())
-            .because(error)
-            .hint("run the same command again"),
-        _ => Error::failed("the branch can not be moved to the commit:")
-            .at(repository.dir())
-            .because(error)
-            .hint("run the same command again"),
-    })
+    }
+    Ok(())
 }

@@ -245,6 +245,43 @@ pub fn committed(repository: &Repository, path: &Path) -> Result<Option<Vec<u8>>
     }
 }
 
+/// The newest content of a file that any commit before the last one, or it, holds and that `fits`.
+///
+/// # Errors
+/// Commits and trees that can not be read.
+pub fn newest_that(
+    repository: &Repository,
+    path: &Path,
+    fits: impl Fn(&[u8]) -> bool,
+) -> Result<Option<Vec<u8>>> {
+    let Some(tip) = repository.tip()? else {
+        return Ok(None);
+    };
+    let fail = |e| torn(repository.dir(), "a commit", e);
+    let mut walk = repository.git.revwalk().map_err(fail)?;
+    walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)
+        .map_err(fail)?;
+    walk.push(tip.id()).map_err(fail)?;
+    let mut looked = None;
+    for id in walk {
+        let commit = repository
+            .git
+            .find_commit(id.map_err(fail)?)
+            .map_err(fail)?;
+        let Some(held) = repository.held(commit.tree_id(), path)? else {
+            continue;
+        };
+        if !held.is_blob() || held.mode == LINK || looked.replace(held.oid) == Some(held.oid) {
+            continue;
+        }
+        let content = repository.content(held.oid)?;
+        if fits(&content) {
+            return Ok(Some(content));
+        }
+    }
+    Ok(None)
+}
+
 /// Those of some paths below the home of which the last commit holds a whole version: JSON that parses, JSON line by
 /// line, of other files any content without a NUL. What can not be read is not among them.
 pub fn whole_in_last_commit(repository: &Repository, paths: &[PathBuf]) -> Vec<PathBuf> {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::repository::{DOT_GIT, Repository};
+use super::staging::Staging;
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result};
 use crate::disk::{self, Dir, FileKind};
@@ -45,6 +46,9 @@ pub fn damage(home: &Home, context: &Context) -> Result<Vec<Damage>> {
             if let Err(error) = repository.branch() {
                 add(DOT_GIT.into(), error.to_string());
             }
+            if let Err(error) = Staging::read(&repository) {
+                add(DOT_GIT.into(), error.to_string());
+            }
             repository.dir().to_path_buf()
         }
         Ok(None) => return Ok(Vec::new()),
@@ -67,6 +71,9 @@ pub fn damage(home: &Home, context: &Context) -> Result<Vec<Damage>> {
         &|folder, entry| is_ours_or_deep(folder, &entry.name),
         context.stop,
     )?;
+    halves(&tree, &mut |path, what| {
+        add(below.join(path), what.to_owned())
+    });
     for (path, entry) in tree
         .entries()
         .filter(|(_, entry)| entry.meta.kind == FileKind::File)
@@ -76,6 +83,31 @@ pub fn damage(home: &Home, context: &Context) -> Result<Vec<Damage>> {
         }
     }
     Ok(damage)
+}
+
+/// A pack without its index is not looked into, and an index without its pack points nowhere.
+fn halves(tree: &disk::Tree, tell: &mut dyn FnMut(PathBuf, &'static str)) {
+    let folder = tree
+        .folders
+        .iter()
+        .find(|folder| folder.rel == Path::new("objects/pack"));
+    let Some(folder) = folder else {
+        return;
+    };
+    let has = |name: &Path| folder.entries.iter().any(|entry| entry.name == name);
+    for entry in folder.entries.iter().filter(|entry| is_pack(&entry.name)) {
+        let name = Path::new(&entry.name);
+        let path = folder.rel.join(name);
+        match name.extension().and_then(OsStr::to_str) {
+            Some("pack") if !has(&name.with_extension("idx")) => {
+                tell(path, "a pack without its .idx; git index-pack makes it");
+            }
+            Some("idx") if !has(&name.with_extension("pack")) => {
+                tell(path, "the index of a pack that is not there");
+            }
+            _ => {}
+        }
+    }
 }
 
 /// What this program keeps there, and the repositories of submodules and worktrees, which are not the home's.

@@ -13,6 +13,7 @@ mod diff;
 mod left_out;
 mod log;
 mod message;
+mod moving;
 mod names;
 mod pack;
 pub mod push;
@@ -23,7 +24,9 @@ mod select;
 mod staging;
 mod tree;
 
-pub use committed::{ChangeKind, Version, VersionKind, committed, whole_in_last_commit};
+pub use committed::{
+    ChangeKind, Version, VersionKind, committed, newest_that, whole_in_last_commit,
+};
 pub use damage::{Damage, damage};
 pub use diff::{
     Diff, Differing, Form, Hunk, Line, LineKind, Request as DiffRequest, Unreadable, diff, patch,

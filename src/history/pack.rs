@@ -5,7 +5,7 @@
 //! Formats: gitformat-pack(5).
 
 use std::ffi::OsString;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
@@ -158,9 +158,10 @@ impl<'d> Writer<'d> {
         )
     }
 
-    /// Completes the pack and its index, makes both durable and gives them their names, the pack first: git looks at
-    /// a pack when it sees the index. Returns the name of the pack without its ending, and its bytes.
-    pub fn finish(mut self) -> io::Result<(String, u64)> {
+    /// Completes the pack and its index, makes both durable, reads the index back and gives them their names, the pack
+    /// first: git looks at a pack when it sees the index. A file called `….keep` stands beside them until
+    /// [`release`]: a `git repack` of somebody else must not drop objects that no branch names yet.
+    pub fn finish(mut self, keep: &str) -> io::Result<String> {
         self.flush()?;
         let count = u32::try_from(self.entries.len())
             .map_err(|_| io::Error::other("more objects than a pack can hold"))?;
@@ -168,21 +169,57 @@ impl<'d> Writer<'d> {
         let sum = sum_of(self.file.file())?;
         self.file.file().write_all(&sum)?;
         let index = index(&mut self.entries, &sum);
-        let mut index_file = NewFile::create(self.dir)?;
-        BufWriter::new(index_file.file()).write_all(&index)?;
+        let index_file = NewFile::create(self.dir)?;
+        index_file.file().write_all(&index)?;
         let name = format!("pack-{}", hex(&sum));
-        for (file, ending) in [(&mut self.file, "pack"), (&mut index_file, "idx")] {
-            file.dress(None, MODE, now_of(file)?)?;
+        let keep_file = NewFile::create(self.dir)?;
+        keep_file.file().write_all(keep.as_bytes())?;
+        let files = [
+            (keep_file, "keep"),
+            (self.file, "pack"),
+            (index_file, "idx"),
+        ];
+        for (file, ending) in files {
+            file.dress(None, MODE, now_of(&file)?)?;
             file.sync()?;
-            match file.publish(&OsString::from(format!("{name}.{ending}"))) {
-                // The same objects in the same order: a run that was killed before its commit has made it.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                done => done?,
-            }
+            // One of this name holds the same objects in the same order, or is what a full disk has left of them.
+            file.publish_over(&OsString::from(format!("{name}.{ending}")))?;
         }
         self.dir.sync()?;
-        Ok((name, self.written + sum.len() as u64))
+        let read = OsString::from(format!("{name}.idx"));
+        match crate::disk::read_small_in(self.dir, &read, u64::MAX)? {
+            Some(read) if read == index => Ok(name),
+            _ => Err(io::Error::other(
+                "the index of the pack does not hold what was written",
+            )),
+        }
     }
+}
+
+/// Gives a pack free, once a branch names what is in it.
+pub(super) fn release(dir: &Dir, name: &str) -> io::Result<()> {
+    dir.unlink(&OsString::from(format!("{name}.keep")))
+}
+
+/// Gives those free that runs of ours have left behind, which begin their `….keep` with this text, and removes
+/// files without a name of their own.
+pub(super) fn tidy(dir: &Dir, keep: &str) -> io::Result<()> {
+    for (name, _) in dir.names()? {
+        let is_keep = std::path::Path::new(&name).extension() == Some(std::ffi::OsStr::new("keep"));
+        let ours = || {
+            let text = crate::disk::read_small_in(dir, &name, 1 << 10)
+                .ok()
+                .flatten();
+            text.is_some_and(|text| text.starts_with(keep.as_bytes()))
+        };
+        let temporary = name
+            .to_string_lossy()
+            .starts_with(crate::disk::TEMPORARY_PREFIX);
+        if temporary || is_keep && ours() {
+            dir.unlink(&name)?;
+        }
+    }
+    Ok(())
 }
 
 fn now_of(file: &NewFile<'_>) -> io::Result<Stamp> {

@@ -128,6 +128,7 @@ impl Repository {
                 let commit = reference.peel_to_commit();
                 let commit = commit.map_err(|e| torn(self.dir(), &name, e))?;
                 commit.tree().map_err(|e| torn(self.dir(), &name, e))?;
+                self.refuse_gone_back(&name, commit.id())?;
                 Some(commit.id())
             }
             Err(error) if error.code() == ErrorCode::NotFound => {
@@ -142,28 +143,57 @@ impl Repository {
     /// A branch without a ref has no commit yet; or a sync client has lost the ref, and a first commit would cut off
     /// all that came before.
     fn refuse_lost(&self, name: &str) -> Result<()> {
-        // Reading a log that is not there would make it.
-        if !self.git.reference_has_log(name).unwrap_or(false) {
-            return Ok(());
-        }
-        let Ok(log) = self.git.reflog(name) else {
-            return Ok(());
-        };
-        let Some(last) = log.get(0) else {
+        let Some(last) = self.last_logged(name) else {
             return Ok(());
         };
         let short = name.strip_prefix("refs/heads/").unwrap_or(name);
         Err(Error::failed(format!(
             "the branch {} is gone, and its log ends at {}:",
             human::escape(short),
-            last.id_new()
+            last
         ))
         .at(self.dir())
         .hint(format!(
             "put it back: git update-ref {} {}",
             human::quoted(Path::new(name)),
-            last.id_new()
+            last
         )))
+    }
+
+    /// What a branch was last moved to as its log has it, unless that is a move of ours that was never made.
+    fn last_logged(&self, name: &str) -> Option<git2::Oid> {
+        // Reading a log that is not there would make it.
+        if !self.git.reference_has_log(name).unwrap_or(false) {
+            return None;
+        }
+        let log = self.git.reflog(name).ok()?;
+        let last = log.get(0)?.id_new();
+        (super::moving::noted(self, name) != Some(last)).then_some(last)
+    }
+
+    /// A branch that is behind its own log has lost its ref: what it is now comes from an old `packed-refs`.
+    fn refuse_gone_back(&self, name: &str, tip: git2::Oid) -> Result<()> {
+        match self.last_logged(name) {
+            Some(last)
+                if last != tip && self.git.graph_descendant_of(last, tip).unwrap_or(false) =>
+            {
+                let short = name.strip_prefix("refs/heads/").unwrap_or(name);
+                Err(Error::failed(format!(
+                    "the branch {} has gone back to {tip}, and its log ends at {last}:",
+                    human::escape(short)
+                ))
+                .at(self.dir())
+                .hint(format!(
+                    "put it back: git update-ref {} {last}",
+                    human::quoted(Path::new(name))
+                ))
+                .hint(format!(
+                    "if it is meant: git reflog delete {}@{{0}}",
+                    human::escape(short)
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Makes libgit2 write refs through to the disk in this run. The setting of that name is one that git calls
@@ -390,6 +420,11 @@ fn not_made(dir: &Path, error: git2::Error) -> Error {
 
 fn not_opened(dot_git: &Path, kind: FileKind, error: git2::Error) -> Error {
     let failed = |what: &str| Error::failed(what).at(dot_git);
+    if kind == FileKind::Folder
+        && let Err(denied) = disk::Dir::open(dot_git).and_then(|dir| dir.names())
+    {
+        return Error::io("the repository can not be read:", dot_git, denied);
+    }
     match (error.code(), error.class()) {
         (ErrorCode::Owner, _) => failed("another user owns the repository, so it is not obeyed:")
             .hint(format!(
@@ -399,14 +434,24 @@ fn not_opened(dot_git: &Path, kind: FileKind, error: git2::Error) -> Error {
         (ErrorCode::NotFound, _) if kind == FileKind::File => {
             let named = disk::read_small(dot_git, 8 << 10).ok().flatten().unwrap_or_default();
             let named = String::from_utf8_lossy(&named).trim().to_owned();
-            failed("the repository that it names is not there; is its disk mounted?")
-                .because(std::io::Error::other(named))
+            let at = named.strip_prefix("gitdir:").map_or(named.as_str(), str::trim);
+            match disk::exists(&dot_git.with_file_name(at).join("HEAD")) {
+                true => failed("the repository that it names belongs to a folder that is not there:")
+                    .because(std::io::Error::other(named.clone()))
+                    .hint(format!(
+                        "if the home was moved: git --git-dir={} config core.worktree {}",
+                        human::quoted(Path::new(at)),
+                        human::quoted(dot_git.parent().unwrap_or(dot_git))
+                    )),
+                false => failed("the repository that it names is not there; is its disk mounted?")
+                    .because(std::io::Error::other(named)),
+            }
         }
         (ErrorCode::NotFound, _) => failed("is no repository, or parts of it are missing:")
             .hint("a sync client may have torn it: move it away, keep it, and begin anew with wbhome init"),
         (_, ErrorClass::Config) => failed("its configuration can not be read:")
             .because(error)
-            .hint("git config --file .git/config --list shows the line"),
+            .hint("git config --list shows the line; it may be in .git/config or in your own ~/.gitconfig"),
         _ => failed("the repository can not be opened:").because(error),
     }
 }

@@ -25,8 +25,11 @@ pub(super) const ROOTS: [&str; 5] = [
     "wbhome.toml",
 ];
 
-/// A `.gitignore` larger than this is none.
+/// A `.gitignore` larger than this is not read.
 const LARGEST_IGNORE: u64 = 4 << 20;
+
+/// A longer path, in bytes, can git not write where a clone lies under a path of its own: the system's limit is 4,096.
+const LONGEST_PATH: usize = 3600;
 
 /// Everything, or some sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +104,18 @@ pub(super) struct Selection {
     pub unreadable: Vec<(PathBuf, String)>,
 }
 
+impl Selection {
+    /// A folder whose `.gitignore` can not be read: what it leaves out is not known, so nothing new is taken from it.
+    fn closed(&mut self, folder: &Path) {
+        if !self.unreadable.iter().any(|(known, _)| known == folder) {
+            self.unreadable.push((
+                folder.to_path_buf(),
+                "its .gitignore can not be read".to_owned(),
+            ));
+        }
+    }
+}
+
 /// Walks a home.
 ///
 /// # Errors
@@ -128,7 +143,16 @@ pub(super) fn select(root: &Dir, scope: &Scope, exclude: &[u8], stop: &Stop) -> 
             }
             return true;
         }
-        if rules.ignore(folder, &entry.name, is_folder) {
+        match rules.ignore(folder, &entry.name, is_folder) {
+            Some(false) => {}
+            Some(true) => return true,
+            None => {
+                note(&|s| s.closed(folder));
+                return true;
+            }
+        }
+        if entry.name.len() + folder.as_os_str().len() > LONGEST_PATH {
+            note(&|s| s.refused.push(below(folder, &entry.name)));
             return true;
         }
         let path = || below(folder, &entry.name);
@@ -149,11 +173,11 @@ pub(super) fn select(root: &Dir, scope: &Scope, exclude: &[u8], stop: &Stop) -> 
     };
     let tree = disk::walk(root, &skip, stop)?;
     let mut selection = selection.into_inner().unwrap_or_default();
-    selection.unreadable = tree
+    let unreadable = tree
         .folders
         .into_iter()
-        .flat_map(|folder| folder.unreadable)
-        .collect();
+        .flat_map(|folder| folder.unreadable);
+    selection.unreadable.extend(unreadable);
     selection.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     selection.refused.sort_unstable();
     selection.special.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -227,7 +251,8 @@ fn without_ignorable(name: &[u8]) -> Vec<u8> {
 }
 
 /// The `.gitignore` files on the way to a folder, the deepest last.
-type Chain = Arc<Vec<Arc<Gitignore>>>;
+/// `None` when one of them can not be read.
+type Chain = Option<Arc<Vec<Arc<Gitignore>>>>;
 
 struct Rules<'d> {
     root: &'d Dir,
@@ -244,8 +269,9 @@ impl<'d> Rules<'d> {
         }
     }
 
-    fn ignore(&self, folder: &Path, name: &OsStr, is_folder: bool) -> bool {
-        let chain = self.chain(folder);
+    /// Whether a name is left out; `None` when it can not be known.
+    fn ignore(&self, folder: &Path, name: &OsStr, is_folder: bool) -> Option<bool> {
+        let chain = self.chain(folder)?;
         let path = folder.join(name);
         let said = chain
             .iter()
@@ -254,9 +280,8 @@ impl<'d> Rules<'d> {
         let said = said.chain(std::iter::once_with(|| {
             self.exclude.matched(&path, is_folder)
         }));
-        said.into_iter()
-            .find(|said| !said.is_none())
-            .is_some_and(|said| said.is_ignore())
+        let said = said.into_iter().find(|said| !said.is_none());
+        Some(said.is_some_and(|said| said.is_ignore()))
     }
 
     /// Those of a folder are looked up once for each name in it, and read once: a folder is visited by one worker,
@@ -266,27 +291,35 @@ impl<'d> Rules<'d> {
         if let Some(chain) = known(folder) {
             return chain;
         }
-        let above = folder
-            .parent()
-            .map(|parent| self.chain(parent))
-            .unwrap_or_default();
-        let own = self
-            .root
-            .open_beneath(folder)
-            .and_then(|dir| disk::read_small_in(&dir, OsStr::new(".gitignore"), LARGEST_IGNORE));
-        let chain = match own {
+        let above = match folder.parent() {
+            Some(parent) => self.chain(parent),
+            None => Some(Arc::default()),
+        };
+        let chain = above.and_then(|above| match self.read(folder) {
+            Ok(None) => Some(above),
             Ok(Some(text)) => {
                 let mut all = above.to_vec();
                 all.push(Arc::new(parse(folder, &text)));
-                Arc::new(all)
+                Some(Arc::new(all))
             }
-            // What can not be read leaves out nothing: too much is better than too little.
-            _ => above,
-        };
+            Err(_) => None,
+        });
         if let Ok(mut chains) = self.chains.lock() {
-            chains.insert(folder.to_owned(), Arc::clone(&chain));
+            chains.insert(folder.to_owned(), chain.clone());
         }
         chain
+    }
+
+    /// The `.gitignore` of a folder. git follows no link that is called so, and neither does this.
+    fn read(&self, folder: &Path) -> std::io::Result<Option<Vec<u8>>> {
+        let name = OsStr::new(".gitignore");
+        let dir = self.root.open_beneath(folder)?;
+        match dir.find(name)? {
+            Some(meta) if meta.kind == FileKind::File => {
+                disk::read_small_in(&dir, name, LARGEST_IGNORE)
+            }
+            _ => Ok(None),
+        }
     }
 }
 

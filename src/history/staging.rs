@@ -27,6 +27,10 @@ pub(super) struct Staging {
     /// Its entries, in git's order.
     pub entries: Vec<IndexEntry>,
     trust_mode: bool,
+    /// Whether what it says of a file is what this program would say. git may have put other bytes into an object than
+    /// the file holds (line ends, filters), and calls the file clean all the same.
+    is_ours: bool,
+    converting: bool,
 }
 
 impl std::fmt::Debug for Staging {
@@ -70,11 +74,18 @@ impl Staging {
         let trust_mode = config
             .and_then(|config| config.get_bool("core.fileMode"))
             .unwrap_or(true);
+        let converting = !repository.advice().is_empty();
+        let is_ours = Written::read(repository).is_some_and(|written| {
+            let same = written.sum == sum_of(&file) && written.sum.bytes().any(|b| b != b'0');
+            same || !written.converting && !converting
+        });
         Ok(Staging {
             place: file,
             seen,
             entries,
             trust_mode,
+            is_ours,
+            converting,
         })
     }
 
@@ -83,6 +94,7 @@ impl Staging {
         let racy = self.seen.is_none_or(|index| meta.mtime >= index.mtime);
         let found = self.described(meta, Some(entry.mode));
         !racy
+            && self.is_ours
             && entry.flags_extended & INTENT_TO_ADD == 0
             && found.is_some_and(|found| {
                 found.mode == entry.mode
@@ -122,23 +134,28 @@ impl Staging {
     }
 
     /// Removes what went and puts in what is new, in git's order, and renames the result over the index.
-    /// `whole` says that nothing in it waits for a commit of somebody else.
+    /// `whole` says that nothing in it waits for a commit of somebody else, `all_read` that every file that the history
+    /// holds was looked at.
     pub fn write(
         &self,
         repository: &Repository,
         gone: &[Vec<u8>],
         new: &[IndexEntry],
         whole: bool,
+        all_read: bool,
     ) -> Result<()> {
         let fail = |e| {
             Error::failed("can not write the index of the repository")
                 .at(repository.dir())
                 .because(e)
+                .hint("an object that it names may be missing: `wbhome check` and git fsck say which; docs/disaster.md says how one comes back")
         };
         let own = repository.dir().join(OWN);
         disk::create_private_folder(&own)?;
         let draft = own.join("index");
         disk::remove_file(&draft)?;
+        // What a kill has left while libgit2 wrote it.
+        disk::remove_file(&own.join("index.lock"))?;
         let bytes = disk::read(&self.place)?;
         if let Some(bytes) = &bytes {
             disk::write_new(&draft, bytes, 0o600)?;
@@ -169,8 +186,65 @@ impl Staging {
         draft.sync_all().map_err(io)?;
         own.replace_in(OsStr::new("index"), &git, OsStr::new("index"))
             .map_err(io)?;
-        git.sync().map_err(io)
+        git.sync().map_err(io)?;
+        match self.is_ours || all_read {
+            true => self.note(repository),
+            false => Ok(()),
+        }
     }
+
+    /// Remembers that the index is one that this program has read all of.
+    fn note(&self, repository: &Repository) -> Result<()> {
+        let written = Written {
+            sum: sum_of(&self.place),
+            converting: self.converting,
+        };
+        written.write(repository)
+    }
+}
+
+/// What is remembered of the index that was last read whole.
+#[derive(PartialEq, Eq)]
+struct Written {
+    /// The checksum at its end.
+    sum: String,
+    /// Whether the repository was set up so that git would change bytes.
+    converting: bool,
+}
+
+impl Written {
+    fn read(repository: &Repository) -> Option<Written> {
+        let file = repository.dir().join(OWN).join("index-sum");
+        let text = String::from_utf8(disk::read_small(&file, 1 << 10).ok()??).ok()?;
+        let (sum, converting) = text.trim_end().split_once(' ')?;
+        Some(Written {
+            sum: sum.to_owned(),
+            converting: converting != "plain",
+        })
+    }
+
+    fn write(&self, repository: &Repository) -> Result<()> {
+        if Written::read(repository).as_ref() == Some(self) {
+            return Ok(());
+        }
+        let own = repository.dir().join(OWN);
+        disk::create_private_folder(&own)?;
+        let how = if self.converting {
+            "converting"
+        } else {
+            "plain"
+        };
+        let file = own.join("index-sum");
+        let former = disk::read(&file)?;
+        let text = format!("{} {how}\n", self.sum);
+        disk::replace(&file, former.as_deref(), text.as_bytes(), 0o600).map(|_| ())
+    }
+}
+
+/// The checksum at the end of an index, as text; empty when there is none.
+fn sum_of(index: &Path) -> String {
+    let bytes = disk::read_end(index, 20).ok().flatten().unwrap_or_default();
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 fn time(stamp: Stamp) -> IndexTime {

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::{Outcome, Request, Unread};
-use crate::base::{Context, Error, Result};
+use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind};
 use crate::history::left_out::{Left, LeftOut, Why, own_excludes};
 use crate::history::message::Counted;
@@ -13,7 +13,7 @@ use crate::history::read::Job;
 use crate::history::repository::{Branch, Repository};
 use crate::history::select::{Found, Scope, Selection, select};
 use crate::history::staging::Staging;
-use crate::home::Home;
+use crate::home::{Home, Index, Status};
 
 /// What a commit would look at.
 #[derive(Debug)]
@@ -71,6 +71,9 @@ pub fn plan(
     let staging = Staging::read(repository)?;
     let root = open_root(home)?;
     let selection = select(&root, &scope, &own_excludes(repository), context.stop)?;
+    if scope == Scope::Home {
+        refuse_empty(home, &root, &staging)?;
+    }
     let left_before = LeftOut::read(repository);
     // What lies outside of the scope is not looked at, and stays as it was.
     let left = left_before.0.iter().filter(|(path, _)| !scope.holds(path));
@@ -110,6 +113,41 @@ pub(super) fn unread(path: &Path, why: &str) -> Unread {
 
 pub(super) fn as_path(path: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(path))
+}
+
+/// A disk that is not mounted leaves an empty folder, and an empty folder is not the end of all sessions.
+fn refuse_empty(home: &Home, root: &Dir, staging: &Staging) -> Result<()> {
+    let sessions = root
+        .open_beneath(Path::new("sessions"))
+        .and_then(|dir| dir.names());
+    let committed = |id: &str| {
+        let folder = format!("sessions/{id}/").into_bytes();
+        staging
+            .entries
+            .iter()
+            .any(|entry| entry.path.starts_with(&folder))
+    };
+    if sessions.is_ok_and(|names| !names.is_empty()) {
+        return Ok(());
+    }
+    let lost = match Index::read(home) {
+        Ok(index) => index
+            .entries()
+            .filter(|entry| entry.status() == Status::Active)
+            .filter(|entry| entry.session().is_ok_and(|id| committed(id.as_str())))
+            .count(),
+        Err(_) => 0,
+    };
+    match lost {
+        0 => Ok(()),
+        n => Err(Error::failed(format!(
+            "is empty, and index.json has {} in it; is its disk mounted?",
+            human::plural(n as u64, "session", "sessions")
+        ))
+        .at("sessions")
+        .hint("nothing was recorded as removed")
+        .hint("if they are gone for good: wbhome index, and then wbhome commit")),
+    }
 }
 
 /// What git's flags of an entry say of a file that is not there on purpose (sparse checkout).

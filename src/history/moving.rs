@@ -1,0 +1,123 @@
+//! The last step of a commit: the branch moves.
+//!
+//! What is about to be done is noted first. So a lock that a kill left can be told from somebody else's, and a line in
+//! the branch's log that was never followed by the move from a branch that a sync client lost: libgit2 writes the log
+//! before the ref.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use git2::{ErrorCode, Oid};
+
+use super::repository::{Branch, OWN, Repository};
+use crate::base::{Context, Error, Kind, Result, failpoint};
+use crate::disk;
+
+fn note_of(repository: &Repository) -> PathBuf {
+    repository.dir().join(OWN).join("moving")
+}
+
+/// Where a branch was last about to be moved, by us.
+pub(super) fn noted(repository: &Repository, branch: &str) -> Option<Oid> {
+    let text = disk::read_small(&note_of(repository), 8 << 10).ok()??;
+    let text = String::from_utf8(text).ok()?;
+    let (oid, name) = text.trim_end_matches('\n').split_once(' ')?;
+    (name == branch).then(|| Oid::from_str(oid).ok())?
+}
+
+/// Removes the lock of the branch that a killed run of ours has left. Whoever calls this holds `index.lock`.
+///
+/// # Errors
+/// When it can not be removed.
+pub(super) fn settle(repository: &Repository, branch: &Branch) -> Result<()> {
+    let Some(oid) = noted(repository, &branch.name) else {
+        return Ok(());
+    };
+    let lock = repository
+        .git
+        .commondir()
+        .join(format!("{}.lock", branch.name));
+    let (Some(found), Some(note)) = (disk::stat(&lock)?, disk::stat(&note_of(repository))?) else {
+        return Ok(());
+    };
+    let text = disk::read_small(&lock, 1 << 10)?.unwrap_or_default();
+    let since = found.mtime.seconds - note.mtime.seconds;
+    let ours = text.trim_ascii().is_empty() || text.trim_ascii() == oid.to_string().as_bytes();
+    match ours && (0..=LONGEST).contains(&since) {
+        true => disk::remove_file(&lock),
+        false => Ok(()),
+    }
+}
+
+/// A lock that appears so many seconds after our note is not ours.
+const LONGEST: i64 = 60;
+
+/// Between two looks at somebody else's lock.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Moves the branch. Whoever has moved it since it was read is not overwritten.
+///
+/// # Errors
+/// A lock of somebody else that is not given back within `wait`; a branch that was moved; what can not be written.
+pub(super) fn to(
+    repository: &Repository,
+    branch: &Branch,
+    commit: Oid,
+    subject: &str,
+    wait: Duration,
+    context: &Context,
+) -> Result<()> {
+    repository.make_refs_durable()?;
+    let note = note_of(repository);
+    disk::remove_file(&note)?;
+    disk::write_new(
+        &note,
+        format!("{commit} {}\n", branch.name).as_bytes(),
+        0o600,
+    )?;
+    failpoint::hit("commit.noted");
+    let git = &repository.git;
+    let began = Instant::now();
+    loop {
+        let moved = match branch.tip {
+            Some(tip) => {
+                let log = format!("commit: {subject}");
+                git.reference_matching(&branch.name, commit, true, tip, &log)
+            }
+            None => {
+                let log = format!("commit (initial): {subject}");
+                git.reference(&branch.name, commit, false, &log)
+            }
+        };
+        let error = match moved {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        let is_locked = error.code() == ErrorCode::Locked;
+        if is_locked && began.elapsed() < wait && !context.stop.raised() {
+            std::thread::sleep(PAUSE);
+            continue;
+        }
+        let (kind, what, hint) = match error.code() {
+            ErrorCode::Locked => (
+                Kind::Locked,
+                "a git command holds the branch:",
+                "wait for it; if none runs any more, remove the file that ends in .lock",
+            ),
+            ErrorCode::Modified | ErrorCode::Exists => (
+                Kind::Failed,
+                "somebody has moved the branch meanwhile:",
+                "run the same command again",
+            ),
+            _ => (
+                Kind::Failed,
+                "the branch can not be moved to the commit:",
+                "`wbhome check` and git fsck look at the repository; nothing was lost",
+            ),
+        };
+        return Err(Error::new(kind, what)
+            .at(repository.dir())
+            .because(error)
+            .hint(hint));
+    }
+}
