@@ -376,6 +376,49 @@ fn check_names_the_command_for_a_torn_file_and_a_lost_turn() {
     assert_eq!(place.home_text(TURN), "{\"turn\": 1, \"te");
 }
 
+/// With a commit every few minutes the damage is committed before anybody looks.
+#[test]
+fn check_names_the_newest_commit_that_holds_what_was_torn_before_the_last() {
+    if !has_tool("git") {
+        return;
+    }
+    let place = with_commits();
+    for n in 2..=9 {
+        let turn = format!("sessions/20240604_数据清洗/context/turn_00{n}.json");
+        place.put_home(&turn, format!("{{\"turn\": {n}}}\n"));
+    }
+    place.commit_on(9, "whole");
+    let whole = place.git(&["rev-parse", "--short", "HEAD"]);
+    let whole = whole.trim();
+    place.put_home(TURN, "{\"turn\": 1, \"te");
+    for n in 3..=7 {
+        let turn = format!("sessions/20240604_数据清洗/context/turn_00{n}.json");
+        std::fs::remove_file(place.home().join(turn)).unwrap();
+    }
+    place.commit_on(10, "torn");
+    place.put_home(NOTES, "三\n");
+    place.commit_on(11, "another");
+    // Torn in another way since: no commit holds that.
+    place.put_home(TURN, "{\"turn\": 1, \"text");
+    let found = place.json(["check"]);
+    let commands: Vec<&str> = found["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|finding| finding["command"].as_str())
+        .collect();
+    let expected = ["001", "003"].map(|n| {
+        format!("wbhome restore 20240604_数据清洗/context/turn_{n}.json --from git --at {whole}")
+    });
+    assert_eq!(commands, expected);
+    for command in commands {
+        place.ok(command.split(' ').skip(1));
+    }
+    assert_eq!(place.home_text(TURN), "{\"turn\": 1, \"text\": \"一\"}\n");
+    let third = "sessions/20240604_数据清洗/context/turn_003.json";
+    assert_eq!(place.home_text(third), "{\"turn\": 3}\n");
+}
+
 #[test]
 fn a_rebuilt_index_takes_its_labels_from_the_last_commit() {
     if !has_tool("git") {

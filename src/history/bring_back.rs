@@ -14,11 +14,12 @@ use git2::{ObjectType, Oid};
 use serde::Serialize;
 
 use super::Repository;
-use super::committed::{EXECUTABLE, FILE, Held, LINK, Version, is_whole};
+use super::committed::{EXECUTABLE, FILE, Held, LINK, Version};
 use super::diff::read;
 use super::names::{Follow, Meant, SESSIONS, meant, name_at, name_at_tip};
 use super::revision::Told;
 use super::select::is_dot_git;
+use super::whole::is_whole;
 use crate::base::wire::{ExactPath, WirePath};
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta, NewFile, Stamp};
@@ -616,15 +617,17 @@ fn steps(plan: &Plan, act: &str) -> Vec<Step> {
     steps
 }
 
-/// The command that brings a file of a session back from the last commit: `path` is below the home.
-pub fn command(path: &Path) -> Option<String> {
+/// The command that brings a file of a session back from a commit, the last one unless `at` names it: `path` is below the
+/// home.
+pub fn command(path: &Path, at: Option<&str>) -> Option<String> {
     let within = path.strip_prefix(SESSIONS).ok()?;
     // A name that can not be typed can not be shown either.
     within
         .to_str()
         .filter(|text| human::escape(text) == *text)?;
+    let at = at.map(|at| format!(" --at {at}")).unwrap_or_default();
     Some(format!(
-        "wbhome restore {} --from git",
+        "wbhome restore {} --from git{at}",
         human::quoted(within)
     ))
 }
