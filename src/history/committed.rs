@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Repository;
 use super::repository::torn;
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, human};
 
 /// A file's mode in a tree.
 pub(super) const FILE: i32 = 0o100_644;
@@ -128,11 +128,40 @@ impl Repository {
 
     /// Like [`Repository::tip`], where there has to be a commit.
     pub(super) fn expect_tip(&self) -> Result<Commit<'_>> {
-        self.tip()?.ok_or_else(|| {
-            Error::failed("the repository has no commit yet:")
+        self.tip()?.ok_or_else(|| self.no_tip())
+    }
+
+    /// The branch has no commit. Others may: then it is a matter of which one is meant.
+    pub(super) fn no_tip(&self) -> Error {
+        let others = self.branches();
+        if others.is_empty() {
+            return Error::failed("the repository has no commit yet:")
                 .at(self.dir())
-                .hint("`wbhome commit` makes the first")
-        })
+                .hint("`wbhome commit` makes the first");
+        }
+        let own = self.branch().map(|branch| branch.name).unwrap_or_default();
+        let own = own.strip_prefix("refs/heads/").unwrap_or(&own);
+        Error::failed(format!(
+            "the branch {} has no commit yet:",
+            human::escape(own)
+        ))
+        .at(self.dir())
+        .hint(format!(
+            "these have: {}; name one in the place of REV, or as --at",
+            human::escape(&others.join(", "))
+        ))
+    }
+
+    /// The names of the branches that have commits.
+    pub(super) fn branches(&self) -> Vec<String> {
+        let branches = self.git.branches(Some(git2::BranchType::Local));
+        let branches = branches.into_iter().flatten().flatten();
+        let names = branches.filter_map(|(branch, _)| {
+            branch.get().peel_to_commit().ok()?;
+            let name = branch.name_bytes().ok()?;
+            Some(String::from_utf8_lossy(name).into_owned())
+        });
+        names.collect()
     }
 
     pub(super) fn commit(&self, oid: Oid) -> Result<Commit<'_>> {
