@@ -20,6 +20,7 @@ pub mod push;
 mod read;
 mod repository;
 mod revision;
+mod said;
 mod select;
 mod staging;
 mod tree;

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use super::lines::{GOES_ON, pieces};
 use super::readable::{Json, Text};
 use crate::base::{Error, Kind, Result, human};
+use crate::history::said::said;
 
 /// How a content is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -291,7 +292,7 @@ type Heading<'h> = &'h dyn Fn(Option<u32>, Option<u32>) -> Option<(u32, String)>
 
 /// Git's own comparison of lines.
 fn hunks(old: &[u8], new: &[u8], heading: Heading) -> Result<Vec<Hunk>> {
-    let fail = |e| Error::new(Kind::Bug, "two texts can not be compared").because(e);
+    let fail = |e| Error::new(Kind::Bug, "two texts can not be compared").because(said(e));
     let mut options = DiffOptions::new();
     options.context_lines(3).force_text(true);
     let patch = Patch::from_buffers(old, None, new, None, Some(&mut options)).map_err(fail)?;
