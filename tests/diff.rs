@@ -106,6 +106,24 @@ fn formatting_alone_says_so_and_a_torn_file_says_why() {
         shown.contains("\n+{\"messages\": [{\"role\": \"us\n\\ no line break"),
         "{shown}"
     );
+    // It is JSON, and no text can be made of it.
+    for whole in [
+        format!("{}{}", "[".repeat(200), "]".repeat(200)),
+        "{\"turn\": 1, \"content\": \"\\ud83d\"}".to_owned(),
+    ] {
+        place.put_home(TURN, whole);
+        let shown = place.ok(["diff", "数据"]);
+        assert!(
+            shown.contains("the newer version can not be shown value by value"),
+            "{shown}"
+        );
+    }
+    place.put_home(TURN, format!("\u{feff}{}", turn("a")));
+    let shown = place.ok(["diff", "数据"]);
+    assert!(
+        shown.contains("  it begins with a byte order mark now\n"),
+        "{shown}"
+    );
     // A digit is a difference.
     place.put_home(TURN, turn("a").replace("\"turn\":1", "\"turn\":1.0"));
     let shown = place.ok(["diff", "数据"]);
