@@ -631,6 +631,183 @@ fn a_repository_that_is_not_sound_is_not_made_worse() {
     refused(&foreign, &["belongs to another folder", "core.worktree"]);
 }
 
+/// Cut off, a loose object would be read without end.
+#[test]
+fn an_object_that_is_cut_off_is_named() {
+    let place = Place::with_sessions();
+    place.git(&["add", "-A"]);
+    place.git(&["commit", "-qm", "by hand"]);
+    for what in ["HEAD", "HEAD^{tree}", "HEAD:sessions"] {
+        let id = place.git(&["rev-parse", what]);
+        let path = place
+            .home()
+            .join(".git/objects")
+            .join(&id[..2])
+            .join(id[2..].trim_end());
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        for cut in [1, 5, whole.len() / 2] {
+            std::fs::write(&path, &whole[..whole.len() - cut]).unwrap();
+            place
+                .run(["commit"])
+                .expect(1)
+                .says(&["is cut off", id[2..].trim_end()]);
+            place
+                .run(["history", "crawler"])
+                .expect(1)
+                .says(&["is cut off"]);
+            let found = place.run(["check"]);
+            found.expect(4);
+            assert!(found.stdout.contains("torn-history"), "{}", found.stdout);
+        }
+        std::fs::write(&path, &whole).unwrap();
+    }
+    place.ok(["commit", "-q"]);
+    place.git_is_content();
+}
+
+#[test]
+fn what_is_missing_of_packs_and_index_is_found() {
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    let packs = place.home().join(".git/objects/pack");
+    let named = |ending: &str| {
+        let names = std::fs::read_dir(&packs)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        names
+            .into_iter()
+            .find(|path| path.extension().is_some_and(|e| e == ending))
+            .unwrap()
+    };
+    let (pack, idx, index) = (named("pack"), named("idx"), place.home().join(".git/index"));
+    for path in [&pack, &idx, &index] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let whole = std::fs::read(path).unwrap();
+        std::fs::write(path, &whole[..whole.len() - 30]).unwrap();
+        let found = place.run(["check"]);
+        found.expect(4);
+        assert!(
+            found.stdout.contains("torn-history"),
+            "{path:?}: {}",
+            found.stdout
+        );
+        if path != &index {
+            std::fs::remove_file(path).unwrap();
+            let found = place.run(["check"]);
+            found.expect(4);
+            assert!(
+                found.stdout.contains("torn-history"),
+                "{path:?}: {}",
+                found.stdout
+            );
+        }
+        std::fs::write(path, &whole).unwrap();
+    }
+    assert_eq!(place.run(["check"]).code, Some(0));
+}
+
+/// A sync client removes the ref, and an older one in `packed-refs` takes its place.
+#[test]
+fn a_branch_that_has_gone_back_is_not_built_on() {
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    place.git(&["pack-refs", "--all"]);
+    place.put_home("sessions/20240603_crawler/memory/a.md", "1\n");
+    place.ok(["commit", "-q"]);
+    let tip = place.git(&["rev-parse", "HEAD"]);
+    std::fs::remove_file(place.home().join(".git/refs/heads/main")).unwrap();
+    place.put_home("sessions/20240603_crawler/memory/a.md", "2\n");
+    let back = format!("git update-ref refs/heads/main {}", tip.trim());
+    place
+        .run(["commit"])
+        .expect(1)
+        .says(&["the branch main has gone back", &back]);
+    assert_eq!(place.run(["check"]).code, Some(4));
+    place.git(&["update-ref", "refs/heads/main", tip.trim()]);
+    place.ok(["commit", "-q"]);
+    // A person who goes back leaves a line in the log.
+    place.git(&["reset", "-q", "--soft", "HEAD~1"]);
+    place.ok(["commit", "-q"]);
+    place.git_is_content();
+}
+
+/// git calls a file clean although it has put other bytes into the object.
+#[test]
+fn what_git_has_converted_is_committed_as_it_is() {
+    let place = Place::with_sessions();
+    std::fs::remove_dir_all(place.home().join(".git")).unwrap();
+    let file = "sessions/20240603_crawler/artifacts/crlf.txt";
+    place.put_home(file, "a\r\nb\r\n");
+    place.git(&["init", "-q", "-b", "main"]);
+    place.git(&["config", "core.autocrlf", "input"]);
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    place.git(&["add", "-A"]);
+    place.git(&["commit", "-qm", "by hand"]);
+    assert_eq!(place.git(&["show", &format!("HEAD:{file}")]), "a\nb\n");
+    place.git(&["config", "core.autocrlf", "false"]);
+    place.put_home(
+        ".git/info/attributes",
+        "* -text -filter -ident -working-tree-encoding\n",
+    );
+    place.ok(["commit", "-q"]);
+    assert_eq!(place.git(&["show", &format!("HEAD:{file}")]), "a\r\nb\r\n");
+    place.git_is_content();
+}
+
+/// Labels survive an `index.json` that was torn and committed before anybody looked.
+#[test]
+fn labels_outlive_a_torn_index_that_was_committed() {
+    let place = Place::with_sessions();
+    place.ok(["label", "crawler", "--title", "价格", "--tag", "web", "-q"]);
+    place.ok(["commit", "-q"]);
+    let torn = place.home_text("index.json");
+    place.put_home("index.json", &torn[..40]);
+    place
+        .run(["commit"])
+        .expect(0)
+        .says(&["index.json", "index --rebuild"]);
+    place
+        .run(["index", "--rebuild"])
+        .expect(0)
+        .says(&["the last commit that has a whole one"]);
+    assert_eq!(place.index()[0]["title"], "价格");
+    assert_eq!(place.index()[0]["tags"][0], "web");
+}
+
+/// Two runs at once: git drops what no branch reaches, and nothing of a commit is without a name while it is made.
+#[test]
+fn a_repack_beside_it_takes_nothing_away() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                git_in(&place.home(), &["repack", "-a", "-d", "-q"]);
+                git_in(&place.home(), &["prune", "--expire=now"]);
+            }
+        });
+        for n in 0..40 {
+            place.put_home("sessions/20240603_crawler/memory/a.md", format!("{n}\n"));
+            place.run(["commit", "-q"]).expect(0);
+            assert_eq!(
+                git_in(&place.home(), &["cat-file", "-e", "HEAD^{tree}"]).code,
+                Some(0)
+            );
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    place.git_is_content();
+    assert!(
+        !place
+            .names(".git/objects/pack")
+            .iter()
+            .any(|name| name.ends_with(".keep"))
+    );
+}
+
 #[test]
 fn a_home_without_its_sessions_is_not_recorded_as_empty() {
     let place = Place::with_sessions();
@@ -640,6 +817,13 @@ fn a_home_without_its_sessions_is_not_recorded_as_empty() {
         .run(["commit"])
         .expect(1)
         .says(&["sessions", "is its disk mounted?"]);
+    // What is left of a disk that is not mounted.
+    std::fs::create_dir(place.home().join("sessions")).unwrap();
+    place
+        .run(["commit"])
+        .expect(1)
+        .says(&["is empty", "3 sessions", "is its disk mounted?"]);
+    std::fs::remove_dir(place.home().join("sessions")).unwrap();
     std::os::unix::fs::symlink(place.path("elsewhere"), place.home().join("sessions")).unwrap();
     place
         .run(["commit"])
@@ -892,6 +1076,7 @@ mod killed {
             "commit.locked",
             "commit.packed",
             "commit.indexed",
+            "commit.noted",
             "commit.named",
             "commit.folding",
         ] {
@@ -924,5 +1109,59 @@ mod killed {
                 assert!(!place.home().join(".git/index.lock").exists());
             }
         }
+    }
+
+    /// What libgit2 had in its hands when it was killed: its lock of the branch, its lock of our draft of the index, a
+    /// line in the log that the branch never followed.
+    #[test]
+    fn with_locks_in_its_hands() {
+        for (first, lock) in [(true, ""), (false, ""), (true, "oid"), (false, "oid")] {
+            let place = Place::with_sessions();
+            if !first {
+                place.ok(["commit", "-q"]);
+                place.put_home("sessions/20240603_crawler/memory/notes.md", "last\n");
+            }
+            let ran = place.run_with(&[("WBHOME_FAILPOINT", "commit.noted")], &["commit", "-q"]);
+            assert_ne!(ran.code, Some(0));
+            let note = place.home_text(".git/wbhome/moving");
+            let oid = note.split(' ').next().unwrap();
+            let held = if lock.is_empty() {
+                String::new()
+            } else {
+                format!("{oid}\n")
+            };
+            place.put_home(".git/refs/heads/main.lock", held);
+            place.put_home(".git/wbhome/index.lock", "");
+            place.put_home(".git/info/.wbhome-tmp-0123", "");
+            let zero = "0".repeat(40);
+            let line = format!("{zero} {oid} x <x@y> 1718452800 +0000\tcommit: x\n");
+            let log = place.home().join(".git/logs/refs/heads/main");
+            let before = std::fs::read_to_string(&log).unwrap_or_default();
+            place.put_home(".git/logs/refs/heads/main", format!("{before}{line}"));
+            place.ok(["commit", "-q"]);
+            place.git_is_content();
+            let names = place.names(".git");
+            let left = |name: &&String| {
+                name.ends_with(".lock") || name.ends_with(".keep") || name.contains("wbhome-tmp")
+            };
+            assert_eq!(names.iter().find(left), None);
+        }
+    }
+
+    /// Somebody else's lock of the branch is theirs.
+    #[test]
+    fn a_foreign_lock_of_the_branch_stays() {
+        let place = Place::with_sessions();
+        place.ok(["commit", "-q"]);
+        place.put_home("sessions/20240603_crawler/memory/notes.md", "last\n");
+        let lock = place.put_home(".git/refs/heads/main.lock", "");
+        place
+            .run(["commit", "--lock-wait", "0s"])
+            .expect(11)
+            .says(&["a git command holds the branch"]);
+        assert!(lock.exists());
+        std::fs::remove_file(&lock).unwrap();
+        place.ok(["commit", "-q"]);
+        place.git_is_content();
     }
 }

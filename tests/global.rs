@@ -895,7 +895,8 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 24] = [
+    const ELSEWHERE: [(&str, &str); 25] = [
+        ("commit.noted", "tests/commit.rs"),
         ("commit.locked", "tests/commit.rs"),
         ("commit.packed", "tests/commit.rs"),
         ("commit.folding", "tests/commit.rs"),

@@ -464,6 +464,9 @@ fn keep(home: &LockedHome) -> String {
 /// What a killed run of ours has left in the git dir, but for its locks.
 fn tidy(home: &LockedHome, repository: &Repository, packs: &Dir) -> std::io::Result<()> {
     pack::tidy(packs, &keep(home))?;
+    for draft in ["index", "index.lock"] {
+        let _ = disk::remove_file(&repository.dir().join(OWN).join(draft));
+    }
     for folder in [
         repository.dir().join(OWN),
         repository.git.commondir().join("info"),

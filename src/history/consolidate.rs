@@ -12,9 +12,9 @@ use std::path::Path;
 use git2::Oid;
 use serde::Serialize;
 
-use super::pack;
 use super::read::Sink;
 use super::repository::{Repository, torn};
+use super::{loose, pack};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir};
 use crate::home::LockedHome;
@@ -266,7 +266,7 @@ fn repack(repository: &Repository, context: &Context) -> Result<()> {
     for oid in all {
         builder.insert_object(oid, None).map_err(fail)?;
     }
-    let loose = loose_objects(repository)?;
+    let loose = loose::all(repository.git.commondir())?;
     let former: Vec<OsString> = packs
         .names()
         .map_err(io)?
@@ -313,21 +313,4 @@ fn publish(own: &Path, packs: &Dir, name: &str) -> io::Result<()> {
         from.replace_in(&name, packs, &name)?;
     }
     packs.sync()
-}
-
-fn loose_objects(repository: &Repository) -> Result<Vec<std::path::PathBuf>> {
-    let objects = repository.git.commondir().join("objects");
-    let mut loose = Vec::new();
-    for first in 0..=255u8 {
-        let folder = objects.join(format!("{first:02x}"));
-        for (name, _) in disk::read_dir_names(&folder)? {
-            let is_hex = name
-                .to_str()
-                .is_some_and(|n| n.len() == 38 && n.bytes().all(|b| b.is_ascii_hexdigit()));
-            if is_hex {
-                loose.push(folder.join(name));
-            }
-        }
-    }
-    Ok(loose)
 }

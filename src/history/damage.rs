@@ -71,8 +71,8 @@ pub fn damage(home: &Home, context: &Context) -> Result<Vec<Damage>> {
         &|folder, entry| is_ours_or_deep(folder, &entry.name),
         context.stop,
     )?;
-    halves(&tree, &mut |path, what| {
-        add(below.join(path), what.to_owned())
+    halves(&tree, &dir, &mut |path, what| {
+        add(below.join(path), what.to_owned());
     });
     for (path, entry) in tree
         .entries()
@@ -86,7 +86,7 @@ pub fn damage(home: &Home, context: &Context) -> Result<Vec<Damage>> {
 }
 
 /// A pack without its index is not looked into, and an index without its pack points nowhere.
-fn halves(tree: &disk::Tree, tell: &mut dyn FnMut(PathBuf, &'static str)) {
+fn halves(tree: &disk::Tree, dir: &Path, tell: &mut dyn FnMut(PathBuf, &'static str)) {
     let folder = tree
         .folders
         .iter()
@@ -102,11 +102,27 @@ fn halves(tree: &disk::Tree, tell: &mut dyn FnMut(PathBuf, &'static str)) {
             Some("pack") if !has(&name.with_extension("idx")) => {
                 tell(path, "a pack without its .idx; git index-pack makes it");
             }
+            Some("pack") if entry.meta.size > 0 && !ends_as_its_index_says(&dir.join(&path)) => {
+                tell(
+                    path,
+                    "a pack that does not end as its .idx says: one of the two is cut off",
+                );
+            }
             Some("idx") if !has(&name.with_extension("pack")) => {
                 tell(path, "the index of a pack that is not there");
             }
             _ => {}
         }
+    }
+}
+
+/// The checksum at the end of a pack stands in its index as well, before that of the index itself.
+fn ends_as_its_index_says(pack: &Path) -> bool {
+    let end = |path: &Path, bytes| disk::read_end(path, bytes).ok().flatten();
+    match (end(pack, 20), end(&pack.with_extension("idx"), 40)) {
+        (Some(pack), Some(index)) => index.len() == 40 && pack == index[..20],
+        // What can not be read is no sign of damage.
+        _ => true,
     }
 }
 

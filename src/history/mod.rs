@@ -12,6 +12,7 @@ mod damage;
 mod diff;
 mod left_out;
 mod log;
+mod loose;
 mod message;
 mod moving;
 mod names;

@@ -34,6 +34,9 @@ pub(super) fn settle(repository: &Repository, branch: &Branch) -> Result<()> {
     let Some(oid) = noted(repository, &branch.name) else {
         return Ok(());
     };
+    if branch.tip == Some(oid) {
+        return disk::remove_file(&note_of(repository));
+    }
     let lock = repository
         .git
         .commondir()
@@ -91,7 +94,7 @@ pub(super) fn to(
             }
         };
         let error = match moved {
-            Ok(_) => return Ok(()),
+            Ok(_) => return disk::remove_file(&note),
             Err(error) => error,
         };
         let is_locked = error.code() == ErrorCode::Locked;

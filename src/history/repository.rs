@@ -57,6 +57,7 @@ impl Repository {
         let git = git2::Repository::open(&root).map_err(|e| not_opened(&dot_git, found.kind, e))?;
         let repository = Repository { git, root };
         repository.refuse_strange()?;
+        super::loose::refuse_torn(repository.git.commondir())?;
         Ok(Some(repository))
     }
 
