@@ -106,6 +106,24 @@ fn formatting_alone_says_so_and_a_torn_file_says_why() {
         shown.contains("\n+{\"messages\": [{\"role\": \"us\n\\ no line break"),
         "{shown}"
     );
+    // It is JSON, and no text can be made of it.
+    for whole in [
+        format!("{}{}", "[".repeat(200), "]".repeat(200)),
+        "{\"turn\": 1, \"content\": \"\\ud83d\"}".to_owned(),
+    ] {
+        place.put_home(TURN, whole);
+        let shown = place.ok(["diff", "数据"]);
+        assert!(
+            shown.contains("the newer version can not be shown value by value"),
+            "{shown}"
+        );
+    }
+    place.put_home(TURN, format!("\u{feff}{}", turn("a")));
+    let shown = place.ok(["diff", "数据"]);
+    assert!(
+        shown.contains("  it begins with a byte order mark now\n"),
+        "{shown}"
+    );
     // A digit is a difference.
     place.put_home(TURN, turn("a").replace("\"turn\":1", "\"turn\":1.0"));
     let shown = place.ok(["diff", "数据"]);
@@ -185,8 +203,8 @@ fn between_moments_and_names_and_before_the_first() {
         .says(&["no commit is that old: the first was made 2024-06-06 12:00"]);
     place
         .run(["diff", "数据", "nonsense"])
-        .expect(2)
-        .says(&["`nonsense` is neither a commit nor a moment"]);
+        .expect(1)
+        .says(&["`nonsense` is neither a commit of the repository nor a moment"]);
     place
         .run(["diff", "数据/none.md"])
         .expect(1)
@@ -286,6 +304,89 @@ fn git_apply_takes_the_patch() {
     assert_eq!(
         place.mode("copy/sessions/20240604_数据清洗/artifacts/run.sh") & 0o111,
         0o111
+    );
+}
+
+/// As git does it: one goes, and the other comes.
+#[test]
+fn git_apply_takes_a_link_that_was_a_file() {
+    if !has_tool("git") {
+        return;
+    }
+    let place = with_turn("eins");
+    let artifacts = place.home().join("sessions/20240604_数据清洗/artifacts");
+    place.put_home("sessions/20240604_数据清洗/artifacts/a", "text\n");
+    std::os::unix::fs::symlink("a", artifacts.join("b")).unwrap();
+    let first = place.commit_on(7, "more");
+    place.git_on(
+        7,
+        &["clone", "-q", ".", place.path("copy").to_str().unwrap()],
+    );
+    for name in ["a", "b"] {
+        std::fs::remove_file(artifacts.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink("b", artifacts.join("a")).unwrap();
+    place.put_home("sessions/20240604_数据清洗/artifacts/b", "text\n");
+    let output = place
+        .command()
+        .args(["diff", "数据", &first, "--raw"])
+        .output()
+        .unwrap();
+    let patch = place.put("patch", &output.stdout);
+    let applied = Command::new("git")
+        .arg("-C")
+        .arg(place.path("copy"))
+        .arg("apply")
+        .arg(&patch)
+        .output()
+        .unwrap();
+    assert!(
+        applied.status.success(),
+        "{applied:?}\n{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    let copy = place.path("copy/sessions/20240604_数据清洗/artifacts");
+    let link = std::fs::read_link(copy.join("a")).unwrap();
+    assert_eq!(link.to_str(), Some("b"));
+    assert!(std::fs::read_link(copy.join("b")).is_err());
+    assert_eq!(std::fs::read_to_string(copy.join("b")).unwrap(), "text\n");
+}
+
+/// What a person sees on a terminal with a pager.
+fn paged(place: &Place, pager: &str) -> String {
+    let wbhome = place.command();
+    let line = format!("{} diff 数据", wbhome.get_program().to_str().unwrap());
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]);
+    let set = wbhome.get_envs();
+    script.envs(set.filter_map(|(name, value)| Some((name, value?))));
+    script.current_dir(wbhome.get_current_dir().unwrap_or(&place.home()));
+    script.env_remove("WBHOME_PAGER").env("PAGER", pager);
+    let output = script.stdin(std::process::Stdio::null()).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_pager_that_does_not_work_hides_nothing() {
+    if !has_tool("git") || !has_tool("script") {
+        return;
+    }
+    let place = with_turn("eins");
+    place.put_home(TURN, turn("zwei"));
+    let shown = paged(&place, "wbhome-has-no-such-pager");
+    assert!(
+        shown.contains("can not be started") && shown.contains("zwei"),
+        "{shown}"
+    );
+    let shown = paged(&place, "false");
+    assert!(
+        shown.contains("the pager `false` failed (exit code 1)"),
+        "{shown}"
+    );
+    let shown = paged(&place, "head -n 1");
+    assert!(
+        shown.contains("20240604") && !shown.contains("warning") && !shown.contains("zwei"),
+        "{shown}"
     );
 }
 

@@ -109,6 +109,50 @@ fn a_home_without_commits_says_so() {
     assert!(shown.contains("No commit holds"), "{shown}");
 }
 
+/// A branch that was only just begun: the commits of the others are there.
+#[test]
+fn a_branch_without_a_commit_names_those_that_have_one() {
+    if !has_tool("git") {
+        return;
+    }
+    let place = with_history();
+    place.git(&["branch", "-M", "main"]);
+    place.git(&["symbolic-ref", "HEAD", "refs/heads/neu"]);
+    let git = ["restore", "数据", "--from", "git"];
+    for args in [&["history", "数据"][..], &["diff", "数据"], &git] {
+        let ran = place.run(args);
+        ran.expect(1)
+            .says(&["the branch neu has no commit yet", "these have: main"]);
+    }
+    place.put_home("sessions/20240604_数据清洗/memory/笔记.md", "三\n");
+    let shown = place.ok(["diff", "数据", "main"]);
+    assert!(shown.contains("-二") && shown.contains("+三"), "{shown}");
+    place.put_home("sessions/20240604_数据清洗/memory/笔记.md", "一\n");
+    place.ok(["restore", "数据/memory", "--from", "git", "--at", "main"]);
+    assert_eq!(
+        place.home_text("sessions/20240604_数据清洗/memory/笔记.md"),
+        "二\n"
+    );
+}
+
+/// A commit that holds one of several does not decide which is meant.
+#[test]
+fn several_that_may_be_meant_are_named() {
+    if !has_tool("git") {
+        return;
+    }
+    let place = with_history();
+    place.session("20240610_crawler_two", 10);
+    let git = ["restore", "crawler", "--from", "git"];
+    for args in [&["history", "crawler"][..], &["diff", "crawler"], &git] {
+        place.run(args).expect(1).says(&[
+            "may mean 2 sessions",
+            "20240603_crawler",
+            "20240610_crawler_two",
+        ]);
+    }
+}
+
 #[test]
 fn one_that_is_removed_or_gone_has_a_history() {
     if !has_tool("git") {

@@ -197,6 +197,80 @@ fn a_removed_session_and_one_that_nobody_knows_any_more_are_in_the_index_again()
 }
 
 #[test]
+fn taking_it_back_gives_the_index_back_as_it_was() {
+    if !has_tool("git") {
+        return;
+    }
+    let place = with_commits();
+    let folder = place.home().join("sessions/20240604_数据清洗");
+    let lost = |place: &Place| {
+        std::fs::remove_dir_all(&folder).unwrap();
+        place.ok(["index", "-q"]);
+    };
+    let unknown = |place: &Place| {
+        place.put_home("index.json", "[]\n");
+    };
+    let removed = |place: &Place| {
+        place.ok(["restore", "20240604_数据清洗", "--from", "git"]);
+        place.ok(["rm", "数据", "-y"]);
+    };
+    let ways: [&dyn Fn(&Place); 3] = [&lost, &removed, &unknown];
+    for way in ways {
+        way(&place);
+        let before = place.home_text("index.json");
+        let ran = place.run(["restore", "20240604_数据清洗", "--from", "git"]);
+        ran.expect(0);
+        assert_ne!(place.home_text("index.json"), before);
+        assert_eq!(place.home_text(NOTES), "二\n");
+        place.ok(["restore", &act(&ran), "--from", "trash"]);
+        assert_eq!(place.home_text("index.json"), before);
+        assert!(!folder.exists());
+    }
+}
+
+#[test]
+fn one_that_was_renamed_by_hand_is_not_indexed_as_another() {
+    if !has_tool("git") {
+        return;
+    }
+    let place = with_commits();
+    let sessions = place.home().join("sessions");
+    std::fs::rename(
+        sessions.join("20240604_数据清洗"),
+        sessions.join("20240604_清洗2"),
+    )
+    .unwrap();
+    place.commit_on(9, "renamed");
+    std::fs::remove_file(sessions.join("20240604_清洗2/memory/笔记.md")).unwrap();
+    let index = place.home_text("index.json");
+    place.ok(["restore", "清洗2/memory", "--from", "git"]);
+    assert_eq!(
+        place.home_text("sessions/20240604_清洗2/memory/笔记.md"),
+        "二\n"
+    );
+    assert_eq!(place.home_text("index.json"), index);
+    let told = place.ok(["index"]);
+    assert!(
+        told.contains("renamed    20240604_数据清洗 → 20240604_清洗2"),
+        "{told}"
+    );
+}
+
+#[test]
+fn one_that_the_last_commit_does_not_hold_any_more() {
+    if !has_tool("git") {
+        return;
+    }
+    let place = with_commits();
+    place.git_on(9, &["rm", "-rq", "sessions/20240604_数据清洗"]);
+    place.commit_on(9, "gone");
+    let ran = place.run(["restore", "20240604_数据清洗", "--from", "git"]);
+    ran.expect(1)
+        .says(&["does not hold sessions/20240604_数据清洗\n", "--at"]);
+    assert!(!ran.stderr.contains("清洗/"), "{ran:?}");
+}
+
+#[test]
 fn what_is_in_the_way_or_at_work_is_left_alone() {
     if !has_tool("git") {
         return;
@@ -208,19 +282,19 @@ fn what_is_in_the_way_or_at_work_is_left_alone() {
     place
         .run(["restore", "数据", "--from", "git", "--force"])
         .expect(1)
-        .says(&["is a file now, and a folder would have to be there"]);
+        .says(&["there is a file now where a folder would have to be"]);
     std::fs::remove_file(&folder).unwrap();
     std::fs::create_dir_all(place.home().join(NOTES)).unwrap();
     place
         .run(["restore", "数据", "--from", "git", "--force"])
         .expect(1)
-        .says(&["is a folder now, and a file would have to be there"]);
+        .says(&["there is a folder now where a file would have to be"]);
     std::fs::remove_dir_all(&folder).unwrap();
     std::os::unix::fs::symlink("/tmp", &folder).unwrap();
     place
         .run(["restore", "数据", "--from", "git", "--force"])
         .expect(1)
-        .says(&["is a symbolic link now"]);
+        .says(&["there is a symbolic link now where a folder would have to be"]);
     std::fs::remove_file(&folder).unwrap();
     let cwd = place.home().join("sessions/20240604_数据清洗");
     place.at_work("me/.workbuddy", cwd, json!({}));
@@ -374,6 +448,49 @@ fn check_names_the_command_for_a_torn_file_and_a_lost_turn() {
     assert_eq!(place.home_text(TURN), "{\"turn\": 1, \"text\": \"一\"}\n");
     place.ok(["restore", &act(&ran), "--from", "trash"]);
     assert_eq!(place.home_text(TURN), "{\"turn\": 1, \"te");
+}
+
+/// With a commit every few minutes the damage is committed before anybody looks.
+#[test]
+fn check_names_the_newest_commit_that_holds_what_was_torn_before_the_last() {
+    if !has_tool("git") {
+        return;
+    }
+    let place = with_commits();
+    for n in 2..=9 {
+        let turn = format!("sessions/20240604_数据清洗/context/turn_00{n}.json");
+        place.put_home(&turn, format!("{{\"turn\": {n}}}\n"));
+    }
+    place.commit_on(9, "whole");
+    let whole = place.git(&["rev-parse", "--short", "HEAD"]);
+    let whole = whole.trim();
+    place.put_home(TURN, "{\"turn\": 1, \"te");
+    for n in 3..=7 {
+        let turn = format!("sessions/20240604_数据清洗/context/turn_00{n}.json");
+        std::fs::remove_file(place.home().join(turn)).unwrap();
+    }
+    place.commit_on(10, "torn");
+    place.put_home(NOTES, "三\n");
+    place.commit_on(11, "another");
+    // Torn in another way since: no commit holds that.
+    place.put_home(TURN, "{\"turn\": 1, \"text");
+    let found = place.json(["check"]);
+    let commands: Vec<&str> = found["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|finding| finding["command"].as_str())
+        .collect();
+    let expected = ["001", "003"].map(|n| {
+        format!("wbhome restore 20240604_数据清洗/context/turn_{n}.json --from git --at {whole}")
+    });
+    assert_eq!(commands, expected);
+    for command in commands {
+        place.ok(command.split(' ').skip(1));
+    }
+    assert_eq!(place.home_text(TURN), "{\"turn\": 1, \"text\": \"一\"}\n");
+    let third = "sessions/20240604_数据清洗/context/turn_003.json";
+    assert_eq!(place.home_text(third), "{\"turn\": 3}\n");
 }
 
 #[test]

@@ -127,35 +127,33 @@ fn look(
     if options.only.is_none() {
         outcome.add(torn_history(home, ctx)?);
     }
-    name_whole_versions(home, &mut outcome);
+    name_whole_versions(home, &mut outcome, ctx)?;
     Ok(Found {
         outcome,
         broken_index: index.is_none(),
     })
 }
 
-/// Names the command for a file that is damaged or gone, where the last commit holds it whole and nothing beside it does.
-fn name_whole_versions(home: &Home, outcome: &mut Outcome) {
+/// Names the command for a file that is damaged or gone, where a commit holds it whole and nothing beside it does. Of a long
+/// gap in the turns that is the first of them.
+fn name_whole_versions(home: &Home, outcome: &mut Outcome, ctx: &Context) -> Result<()> {
+    use FindingKind::{MissingTurn, NulRun, TornJson};
     // What is wrong with the repository itself is told elsewhere.
     let Ok(Some(repository)) = Repository::open(home) else {
-        return;
+        return Ok(());
     };
     let helped = |finding: &&mut Finding| {
-        let one = match finding.kind {
-            FindingKind::TornJson | FindingKind::NulRun => true,
-            FindingKind::MissingTurn => finding.count == Some(1),
-            _ => false,
-        };
-        one && finding.command.is_none()
+        matches!(finding.kind, TornJson | NulRun | MissingTurn) && finding.command.is_none()
     };
     let mut findings: Vec<&mut Finding> = outcome.findings.iter_mut().filter(helped).collect();
     let paths: Vec<PathBuf> = findings.iter().map(|f| f.path.clone()).collect();
-    let whole = history::whole_in_last_commit(&repository, &paths);
+    let whole = history::newest_whole(home, &repository, &paths, ctx.stop)?;
     for finding in &mut findings {
-        if whole.contains(&finding.path) {
-            finding.command = bring_back::command(&finding.path);
+        if let Some(at) = whole.get(&finding.path) {
+            finding.command = bring_back::command(&finding.path, at.as_deref());
         }
     }
+    Ok(())
 }
 
 /// What is wrong with the repository of the home.

@@ -2,12 +2,12 @@
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use anstream::{AutoStream, ColorChoice};
 
 use super::output::{Console, stdout_is_terminal};
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, human};
 
 /// Prints a text, through a pager where one is wanted. Somebody who has stopped reading is not an error.
 ///
@@ -28,8 +28,12 @@ pub(super) fn print(text: &str, console: &Console, paged: bool) -> Result<()> {
             command.env(name, value);
         }
     }
-    let Ok(mut child) = command.spawn() else {
-        return console.print(text);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            console.warn(&format!("no pager can be started: {}", human::io(&error)));
+            return console.print(text);
+        }
     };
     let plain;
     let shown = match console.color_on_stdout() {
@@ -44,11 +48,45 @@ pub(super) fn print(text: &str, console: &Console, paged: bool) -> Result<()> {
         None => Ok(()),
     };
     let ended = child.wait();
-    match written.and(ended.map(drop)) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Error::failed("can not write to the pager").because(error))
+    let fail = |error| Error::failed("can not write to the pager").because(error);
+    match Ended::of(ended.map_err(fail)?) {
+        Ended::NotStarted => {
+            console.warn(&format!(
+                "the pager `{}` can not be started",
+                human::escape(&pager)
+            ));
+            return console.print(text);
         }
+        Ended::Failed(code) => console.warn(&format!(
+            "the pager `{}` failed (exit code {code}); --no-pager does without it",
+            human::escape(&pager)
+        )),
+        Ended::Read => {}
+    }
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(fail(error)),
         _ => Ok(()),
+    }
+}
+
+/// What became of the pager.
+#[derive(Debug, PartialEq, Eq)]
+enum Ended {
+    /// The person has read what they wanted to read.
+    Read,
+    /// There is no such program, or it may not be run.
+    NotStarted,
+    Failed(i32),
+}
+
+impl Ended {
+    /// A signal is the person's own way to end it; a shell tells of one by a code above 128.
+    fn of(status: ExitStatus) -> Ended {
+        match status.code() {
+            None | Some(0) | Some(129..) => Ended::Read,
+            Some(126 | 127) => Ended::NotStarted,
+            Some(code) => Ended::Failed(code),
+        }
     }
 }
 

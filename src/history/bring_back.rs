@@ -14,11 +14,13 @@ use git2::{ObjectType, Oid};
 use serde::Serialize;
 
 use super::Repository;
-use super::committed::{EXECUTABLE, FILE, Held, LINK, Version, is_whole};
+use super::committed::{EXECUTABLE, FILE, Held, LINK, Version};
 use super::diff::read;
 use super::names::{Follow, Meant, SESSIONS, meant, name_at, name_at_tip};
 use super::revision::Told;
+use super::said::said;
 use super::select::is_dot_git;
+use super::whole::is_whole;
 use crate::base::wire::{ExactPath, WirePath};
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta, NewFile, Stamp};
@@ -106,7 +108,7 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
     let commit = repository.revision(request.at.as_deref(), &now)?;
     let name = name_at(home, &repository, &commit, &meant.id, context.stop)?;
     let rel = meant.rel.as_path();
-    let there = Path::new(SESSIONS).join(&name).join(rel);
+    let there = meant.below(&Path::new(SESSIONS).join(&name));
     let held = repository.files(repository.held(commit.tree_id(), &there)?)?;
     if held.is_empty() {
         return Err(not_held(&repository, &commit, &there, &meant));
@@ -148,7 +150,7 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
     at_work(home, &plan, agents)?;
     let unheld = std::mem::take(&mut look.unheld);
     if !request.force {
-        refuse_unheld(home, &repository, &meant, unheld, context)?;
+        refuse_unheld(home, &repository, &commit, &meant, unheld, context)?;
     }
     plan.stays = stays(&root, &session, rel, &coming, context)?;
     index_again(home, &repository, &commit, &name, &mut plan);
@@ -174,7 +176,7 @@ fn not_held(repository: &Repository, commit: &git2::Commit, there: &Path, meant:
     };
     error.hint(format!(
         "`wbhome history {}` lists those that changed it; --at names one",
-        human::quoted(&Path::new(meant.id.as_str()).join(meant.rel.as_path()))
+        human::quoted(&meant.below(Path::new(meant.id.as_str())))
     ))
 }
 
@@ -271,7 +273,7 @@ impl Look<'_> {
             let fail = |e| Error::io("can not read", &path, e);
             let content = read(self.root, &path, meta).map_err(fail)?;
             let oid = Oid::hash_object(ObjectType::Blob, &content)
-                .map_err(|e| Error::io("can not read", &path, e))?;
+                .map_err(|e| Error::io("can not read", &path, said(e)))?;
             if oid == held.oid && (mode == held.mode || held.mode == 0o100_664 && mode == FILE) {
                 plan.same += 1;
                 return Ok(());
@@ -325,7 +327,7 @@ impl Look<'_> {
 
 fn in_the_way(path: &Path, is: FileKind, should: &str) -> Error {
     Error::failed(format!(
-        "is {} now, and {should} would have to be there:",
+        "there is {} now where {should} would have to be:",
         is.described()
     ))
     .at(path)
@@ -339,11 +341,13 @@ const NAMED: usize = 10;
 fn refuse_unheld(
     home: &Home,
     repository: &Repository,
+    commit: &git2::Commit,
     meant: &Meant,
     mut unheld: BTreeMap<PathBuf, Oid>,
     context: &Context,
 ) -> Result<()> {
-    let tip = repository.expect_tip()?;
+    // On a branch without a commit, those count that the named one comes from.
+    let tip = repository.tip()?.unwrap_or_else(|| commit.clone());
     let session = Path::new(SESSIONS).join(meant.id.as_str());
     let whole = RelPath::default();
     let name = name_at_tip(home, repository, &tip, &meant.id)?;
@@ -406,6 +410,9 @@ fn stays(
 }
 
 /// A session that comes back is in the index again: with the entry that it has, or that the commit has.
+///
+/// One whose folder is there and that the index does not know may have been renamed by hand: `wbhome index` recognizes that
+/// as long as nobody has made an entry for it.
 fn index_again(
     home: &Home,
     repository: &Repository,
@@ -413,6 +420,9 @@ fn index_again(
     name: &str,
     plan: &mut Plan,
 ) {
+    if plan.files.is_empty() {
+        return;
+    }
     let index = match IndexFile::ready(home) {
         Ok(index) => index,
         Err(error) => {
@@ -423,6 +433,7 @@ fn index_again(
     match index.find(plan.session.as_str()).map(Entry::status) {
         Some(Status::Removed | Status::Missing) => plan.indexed = true,
         Some(_) => {}
+        None if disk::exists(&home.session(&plan.session)) => {}
         None => {
             plan.indexed = true;
             let held = repository.held(commit.tree_id(), Path::new(mend::INDEX));
@@ -447,21 +458,34 @@ const BUILT: &str = "_git";
 /// # Errors
 /// When nothing can be written; the next command goes on from there.
 pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome> {
-    if plan.files.is_empty() && !plan.indexed {
+    if plan.files.is_empty() {
         return Ok(Outcome {
             done: plan,
             kept: None,
         });
     }
     let repository = Repository::expect(home)?;
-    let act = trash::open(home, note(&repository, &plan, context)?, context)?;
+    let keeps_index = plan.indexed && disk::exists(&home.index_file());
+    let mut note = note(&repository, &plan, context)?;
+    if keeps_index {
+        note.was.push(Was::new(mend::INDEX));
+    }
+    let act = trash::open(home, note, context)?;
     if let Err(error) = build(home, &repository, &plan, &act, context) {
         // Nothing but copies lies in it, and nobody has been told of it.
         let _ = Dir::open(home.trash()).and_then(|dir| disk::remove_tree(&dir, OsStr::new(&act)));
         return Err(error);
     }
-    let pending = journal::begin(home, "restore", steps(&plan, &act), context)?;
+    let steps = steps(&plan, &act, keeps_index);
+    let pending = journal::begin(home, "restore", steps, context)?;
     let completed = pending.complete_telling(home, context)?;
+    if keeps_index {
+        // As long as it is this one, taking the act back puts the former one in its place.
+        let index = Path::new(mend::INDEX);
+        if let Some(present) = mend::mark(&open(home)?, index, context.stop)? {
+            trash::mark(home, &act, index, &present)?;
+        }
+    }
     let mut done = plan;
     let left: BTreeSet<&PathBuf> = completed.left.iter().map(|left| &left.path).collect();
     done.files.retain(|back| !left.contains(&back.path.0));
@@ -573,8 +597,12 @@ fn build_file(
     file.publish(name)
 }
 
-fn steps(plan: &Plan, act: &str) -> Vec<Step> {
+fn steps(plan: &Plan, act: &str, keeps_index: bool) -> Vec<Step> {
     let mut steps = Vec::new();
+    if keeps_index {
+        let act = act.to_owned();
+        steps.push(Mend::KeepIndex { act });
+    }
     for (n, back) in plan.files.iter().enumerate() {
         if let Some(former) = &back.former {
             steps.push(Mend::PutAway {
@@ -616,15 +644,17 @@ fn steps(plan: &Plan, act: &str) -> Vec<Step> {
     steps
 }
 
-/// The command that brings a file of a session back from the last commit: `path` is below the home.
-pub fn command(path: &Path) -> Option<String> {
+/// The command that brings a file of a session back from a commit, the last one unless `at` names it: `path` is below the
+/// home.
+pub fn command(path: &Path, at: Option<&str>) -> Option<String> {
     let within = path.strip_prefix(SESSIONS).ok()?;
     // A name that can not be typed can not be shown either.
     within
         .to_str()
         .filter(|text| human::escape(text) == *text)?;
+    let at = at.map(|at| format!(" --at {at}")).unwrap_or_default();
     Some(format!(
-        "wbhome restore {} --from git",
+        "wbhome restore {} --from git{at}",
         human::quoted(within)
     ))
 }

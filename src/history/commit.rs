@@ -19,6 +19,7 @@ use super::message::{Counted, SessionChange, Summary};
 use super::pack::{self, Encoder, Writer};
 use super::read::{Reading, Seen, Sink};
 use super::repository::{Branch, OWN, Repository, torn};
+use super::said::said;
 use super::select::Scope;
 use super::staging::{IndexLock, Staging};
 use super::tree::{Change, Differ, Forest, Leaf};
@@ -349,7 +350,7 @@ fn locked(
                 context,
             )?;
             let oid = Oid::hash_object(ObjectType::Commit, &text)
-                .map_err(|e| Error::failed("can not name the commit:").because(e))?;
+                .map_err(|e| Error::failed("can not name the commit:").because(said(e)))?;
             sink.put(&mut encoder, oid, ObjectType::Commit, &text)
                 .map_err(io)?;
             Some((oid, subject_of(plan.message.as_deref(), &summary)))

@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 
 use git2::{Commit, ErrorCode, ObjectType, Oid, Tree};
 use serde::Serialize;
-use serde::de::IgnoredAny;
 
 use super::Repository;
 use super::repository::torn;
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, human};
 
 /// A file's mode in a tree.
 pub(super) const FILE: i32 = 0o100_644;
@@ -129,11 +128,40 @@ impl Repository {
 
     /// Like [`Repository::tip`], where there has to be a commit.
     pub(super) fn expect_tip(&self) -> Result<Commit<'_>> {
-        self.tip()?.ok_or_else(|| {
-            Error::failed("the repository has no commit yet:")
+        self.tip()?.ok_or_else(|| self.no_tip())
+    }
+
+    /// The branch has no commit. Others may: then it is a matter of which one is meant.
+    pub(super) fn no_tip(&self) -> Error {
+        let others = self.branches();
+        if others.is_empty() {
+            return Error::failed("the repository has no commit yet:")
                 .at(self.dir())
-                .hint("`wbhome commit` makes the first")
-        })
+                .hint("`wbhome commit` makes the first");
+        }
+        let own = self.branch().map(|branch| branch.name).unwrap_or_default();
+        let own = own.strip_prefix("refs/heads/").unwrap_or(&own);
+        Error::failed(format!(
+            "the branch {} has no commit yet:",
+            human::escape(own)
+        ))
+        .at(self.dir())
+        .hint(format!(
+            "these have: {}; name one in the place of REV, or as --at",
+            human::escape(&others.join(", "))
+        ))
+    }
+
+    /// The names of the branches that have commits.
+    pub(super) fn branches(&self) -> Vec<String> {
+        let branches = self.git.branches(Some(git2::BranchType::Local));
+        let branches = branches.into_iter().flatten().flatten();
+        let names = branches.filter_map(|(branch, _)| {
+            branch.get().peel_to_commit().ok()?;
+            let name = branch.name_bytes().ok()?;
+            Some(String::from_utf8_lossy(name).into_owned())
+        });
+        names.collect()
     }
 
     pub(super) fn commit(&self, oid: Oid) -> Result<Commit<'_>> {
@@ -231,20 +259,6 @@ impl Repository {
     }
 }
 
-/// The content that the last commit holds at a path below the home; `None` when it holds none, or there is no commit.
-///
-/// # Errors
-/// Objects that can not be read.
-pub fn committed(repository: &Repository, path: &Path) -> Result<Option<Vec<u8>>> {
-    let Some(tip) = repository.tip()? else {
-        return Ok(None);
-    };
-    match repository.held(tip.tree_id(), path)? {
-        Some(held) if held.is_blob() && held.mode != LINK => repository.content(held.oid).map(Some),
-        _ => Ok(None),
-    }
-}
-
 /// The newest content of a file that any commit before the last one, or it, holds and that `fits`.
 ///
 /// # Errors
@@ -280,27 +294,4 @@ pub fn newest_that(
         }
     }
     Ok(None)
-}
-
-/// Those of some paths below the home of which the last commit holds a whole version: JSON that parses, JSON line by
-/// line, of other files any content without a NUL. What can not be read is not among them.
-pub fn whole_in_last_commit(repository: &Repository, paths: &[PathBuf]) -> Vec<PathBuf> {
-    let whole = |path: &&PathBuf| {
-        let content = committed(repository, path).ok().flatten();
-        content.is_some_and(|content| is_whole(path, &content))
-    };
-    paths.iter().filter(whole).cloned().collect()
-}
-
-/// Whether a content is what its name promises.
-pub(super) fn is_whole(path: &Path, content: &[u8]) -> bool {
-    let parses = |json: &[u8]| serde_json::from_slice::<IgnoredAny>(json).is_ok();
-    match path.extension().and_then(|e| e.to_str()) {
-        _ if content.is_empty() || content.contains(&0) => false,
-        Some("json") => parses(content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content)),
-        Some("jsonl" | "ndjson") => content
-            .split(|b| *b == b'\n')
-            .all(|line| line.trim_ascii().is_empty() || parses(line)),
-        _ => true,
-    }
 }

@@ -13,6 +13,7 @@ use super::committed::{ChangeKind, EXECUTABLE, FILE, Held, LINK, Version, Versio
 use super::left_out::own_excludes;
 use super::names::{Meant, SESSIONS, meant, name_at};
 use super::revision::Told;
+use super::said::said;
 use super::select::{Found, Scope, select};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
@@ -129,8 +130,17 @@ pub fn diff(home: &Home, request: &Request, context: &Context) -> Result<Diff> {
     for path in paths {
         context.stop.check()?;
         let (before, after) = (old.get(path).copied(), new.get(path).copied());
-        if before != after {
-            files.push(differ.file(path, before, after)?);
+        if before == after {
+            continue;
+        }
+        let is_link = |held: Held| held.mode == LINK;
+        match (before, after) {
+            // No patch makes a link of a file: as git does, one goes and the other comes.
+            (Some(old), Some(new)) if request.raw && is_link(old) != is_link(new) => {
+                files.push(differ.file(path, before, None)?);
+                files.push(differ.file(path, None, after)?);
+            }
+            _ => files.push(differ.file(path, before, after)?),
         }
     }
     Ok(Diff {
@@ -285,7 +295,8 @@ impl Look<'_> {
             return Ok(None);
         }
         let content = read(self.root, path, meta)?;
-        let oid = Oid::hash_object(ObjectType::Blob, &content).map_err(std::io::Error::other)?;
+        let oid = Oid::hash_object(ObjectType::Blob, &content)
+            .map_err(|e| std::io::Error::other(said(e)))?;
         Ok(Some(Held { oid, mode }))
     }
 

@@ -105,8 +105,11 @@ impl LeftOut {
                 left: left.clone(),
             };
             let lines: Vec<Line> = self.0.iter().map(line).collect();
-            let text = serde_json::to_vec(&lines)
-                .map_err(|e| Error::failed("can not be written:").at(&file).because(e))?;
+            let text = serde_json::to_vec(&lines).map_err(|e| {
+                Error::failed("the list of what is left out can not be written:")
+                    .at(&file)
+                    .because(e)
+            })?;
             disk::create_private_folder(&repository.dir().join(OWN))?;
             let former = disk::read(&file)?;
             disk::replace(&file, former.as_deref(), &text, 0o600)?;

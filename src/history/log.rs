@@ -82,7 +82,10 @@ pub fn log(home: &Home, request: &Request, context: &Context) -> Result<Log> {
         any: false,
     };
     let Some(tip) = repository.tip()? else {
-        return Ok(log);
+        return match repository.branches().is_empty() {
+            true => Ok(log),
+            false => Err(repository.no_tip()),
+        };
     };
     log.any = true;
     let name = name_at_tip(home, &repository, &tip, &meant.id)?;

@@ -21,13 +21,13 @@ pub mod push;
 mod read;
 mod repository;
 mod revision;
+mod said;
 mod select;
 mod staging;
 mod tree;
+mod whole;
 
-pub use committed::{
-    ChangeKind, Version, VersionKind, committed, newest_that, whole_in_last_commit,
-};
+pub use committed::{ChangeKind, Version, VersionKind, newest_that};
 pub use damage::{Damage, damage};
 pub use diff::{
     Diff, Differing, Form, Hunk, Line, LineKind, Request as DiffRequest, Unreadable, diff, patch,
@@ -37,3 +37,4 @@ pub use log::{Change, Log, Request as LogRequest, Touched, log};
 pub use message::{Counted, SessionChange};
 pub use repository::{Began, Beginning, Branch, Repository, begin, beginning};
 pub use revision::Told;
+pub use whole::newest_whole;

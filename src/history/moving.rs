@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use git2::{ErrorCode, Oid};
 
 use super::repository::{Branch, OWN, Repository};
+use super::said::said;
 use crate::base::{Context, Error, Kind, Result, failpoint};
 use crate::disk;
 
@@ -120,7 +121,7 @@ pub(super) fn to(
         };
         return Err(Error::new(kind, what)
             .at(repository.dir())
-            .because(error)
+            .because(said(error))
             .hint(hint));
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::{Commit, Oid};
 
@@ -13,8 +13,8 @@ use super::committed::Held;
 use crate::base::{Result, Stop};
 use crate::disk;
 use crate::home::{
-    Candidate, Home, Index, Record, RelPath, SessionId, Status, identity_of, resolve, resolve_in,
-    split,
+    Candidate, Home, Index, Record, RelPath, SessionId, Status, candidates, identity_of, matching,
+    resolve, split,
 };
 
 /// What in the history is meant.
@@ -25,18 +25,28 @@ pub(super) struct Meant {
     pub rel: RelPath,
 }
 
+impl Meant {
+    /// Where it lies below the folder of the session.
+    pub fn below(&self, session: &Path) -> PathBuf {
+        match self.rel.is_empty() {
+            true => session.to_path_buf(),
+            false => session.join(self.rel.as_path()),
+        }
+    }
+}
+
 /// The session, or what in one, that a person means: one that the home knows, or else one that a commit holds.
 ///
 /// # Errors
 /// None or several are meant.
 pub(super) fn meant(home: &Home, repository: &Repository, spec: &str) -> Result<Meant> {
     let (query, rel) = split(spec)?;
-    let id = match resolve_in(home, query) {
-        Ok(id) => id,
-        Err(error) if query.starts_with('@') || query.is_empty() => return Err(error),
-        Err(error) => match committed_id(repository, query)? {
+    let known = candidates(home, query.starts_with('@'))?;
+    let id = match matching(query, &known)? {
+        Some(id) => id,
+        None => match committed_id(repository, query)? {
             Some(id) => id,
-            None => return Err(error),
+            None => resolve(query, &known)?,
         },
     };
     Ok(Meant { id, rel })
@@ -76,11 +86,7 @@ fn one_of(ids: &BTreeSet<SessionId>, query: &str) -> Result<Option<SessionId>> {
             activity: None,
         })
         .collect();
-    match resolve(query, &candidates) {
-        Ok(id) => Ok(Some(id)),
-        Err(error) if ids.iter().any(|id| id.as_str().contains(query)) => Err(error),
-        Err(_) => Ok(None),
-    }
+    matching(query, &candidates)
 }
 
 pub(super) const SESSIONS: &str = "sessions";
@@ -320,8 +326,10 @@ pub(super) fn name_at(
     if repository.held(commit.tree_id(), &path)?.is_some() {
         return Ok(id.to_string());
     }
-    let tip = repository.expect_tip()?;
     let mut found = id.to_string();
+    let Some(tip) = repository.tip()? else {
+        return Ok(found);
+    };
     let name = name_at_tip(home, repository, &tip, id)?;
     let whole = RelPath::default();
     Follow::new(repository, &whole).back(tip.id(), &name, stop, &mut |visited| {

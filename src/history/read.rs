@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use super::left_out::{Left, Why};
 use super::pack::{Encoded, Encoder, Raw, Writer};
+use super::said::said;
 use super::staging::Staging;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta, Steady};
@@ -150,7 +151,7 @@ impl Reading<'_, '_> {
                     Err(Error::failed("can not write to the repository:").because(error))
                 }
                 Err(Failed::Git(error)) => {
-                    Err(Error::failed("can not name an object:").because(error))
+                    Err(Error::failed("can not name an object:").because(said(error)))
                 }
             }
         };

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorClass, ErrorCode, RepositoryInitOptions, RepositoryState};
 use serde::Serialize;
 
+use super::said::said;
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, FileKind};
@@ -210,7 +211,9 @@ impl Repository {
         self.git
             .config()
             .and_then(|mut config| config.add_file(&file, git2::ConfigLevel::App, true))
-            .map_err(|e| Error::failed("the configuration of git can not be read:").because(e))
+            .map_err(|e| {
+                Error::failed("the configuration of git can not be read:").because(said(e))
+            })
     }
 
     /// Whether the settings of the repository and its attributes leave bytes as they are when git itself reads or
@@ -416,7 +419,7 @@ fn make_durable(dir: &Path) -> Result<()> {
 fn not_made(dir: &Path, error: git2::Error) -> Error {
     Error::failed("can not make the repository")
         .at(dir)
-        .because(error)
+        .because(said(error))
 }
 
 fn not_opened(dot_git: &Path, kind: FileKind, error: git2::Error) -> Error {
@@ -448,12 +451,12 @@ fn not_opened(dot_git: &Path, kind: FileKind, error: git2::Error) -> Error {
                     .because(std::io::Error::other(named)),
             }
         }
-        (ErrorCode::NotFound, _) => failed("is no repository, or parts of it are missing:")
+        (ErrorCode::NotFound, _) => failed("what is in the place of the repository is none, or parts of it are missing:")
             .hint("a sync client may have torn it: move it away, keep it, and begin anew with wbhome init"),
-        (_, ErrorClass::Config) => failed("its configuration can not be read:")
-            .because(error)
+        (_, ErrorClass::Config) => failed("the configuration of the repository can not be read:")
+            .because(said(error))
             .hint("git config --list shows the line; it may be in .git/config or in your own ~/.gitconfig"),
-        _ => failed("the repository can not be opened:").because(error),
+        _ => failed("the repository can not be opened:").because(said(error)),
     }
 }
 
@@ -461,7 +464,7 @@ fn not_opened(dot_git: &Path, kind: FileKind, error: git2::Error) -> Error {
 pub(super) fn torn(dir: &Path, what: &str, error: git2::Error) -> Error {
     Error::failed(format!("{} of the repository can not be read:", human::escape(what)))
         .at(dir)
-        .because(error)
+        .because(said(error))
         .hint("`wbhome check` names what a sync client tore; git fsck looks at everything. Nothing was changed")
 }
 

@@ -29,26 +29,25 @@ impl Repository {
     /// # Errors
     /// Neither a commit nor a moment; a moment before the first commit.
     pub(super) fn revision(&self, text: Option<&str>, now: &ZonedDateTime) -> Result<Commit<'_>> {
-        let tip = self.expect_tip()?;
         let Some(text) = text else {
-            return Ok(tip);
+            return self.expect_tip();
         };
         let shown = || human::escape(text).into_owned();
         match self.git.revparse_single(text) {
             Ok(object) => object.peel_to_commit().map_err(|_| {
-                Error::usage(format!("`{}` is no commit", shown()))
+                Error::failed(format!("`{}` is no commit", shown()))
                     .hint("`wbhome history SESSION` lists the commits")
             }),
             Err(error) => match parse_when(text, now) {
-                Ok(when) => self.at_or_before(tip.id(), when, now),
+                Ok(when) => self.at_or_before(self.expect_tip()?.id(), when, now),
                 // Some digits are a moment (`8d`) before they are too few of a name.
-                Err(_) if error.code() == ErrorCode::Ambiguous => Err(Error::usage(format!(
+                Err(_) if error.code() == ErrorCode::Ambiguous => Err(Error::failed(format!(
                     "`{}` may mean several commits",
                     shown()
                 ))
                 .hint("write more digits of its name")),
-                Err(_) => Err(Error::usage(format!(
-                    "`{}` is neither a commit nor a moment",
+                Err(_) => Err(Error::failed(format!(
+                    "`{}` is neither a commit of the repository nor a moment",
                     shown()
                 ))
                 .hint("write a name that git knows, or a moment such as 2024-06-03, yesterday, or 2w (ago)")),

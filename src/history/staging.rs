@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use git2::{Index, IndexEntry, IndexTime, Oid};
 
 use super::repository::{OWN, Repository, torn};
+use super::said::said;
 use crate::base::{Context, Error, Kind, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta, NewFile, Stamp};
 use crate::home::LockedHome;
@@ -147,7 +148,7 @@ impl Staging {
         let fail = |e| {
             Error::failed("can not write the index of the repository")
                 .at(repository.dir())
-                .because(e)
+                .because(said(e))
                 .hint("an object that it names may be missing: `wbhome check` and git fsck say which; docs/disaster.md says how one comes back")
         };
         let own = repository.dir().join(OWN);

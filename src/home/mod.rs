@@ -49,7 +49,7 @@ pub use measure::{Counts, Tally, measure};
 pub use nearest::nearest;
 pub use record::{Record, identity_of, parse_moment};
 pub use rel::RelPath;
-pub use resolve::{Candidate, candidates, resolve, resolve_in, split};
+pub use resolve::{Candidate, candidates, matching, resolve, resolve_in, split};
 pub use scratch::Scratch;
 
 /// The parts of [`init`], for a run that only shows what would be done.

@@ -85,14 +85,26 @@ pub fn resolve_in(home: &Home, query: &str) -> Result<SessionId> {
 /// # Errors
 /// None is meant (with the nearest), or several are (with the first ten).
 pub fn resolve(query: &str, candidates: &[Candidate]) -> Result<SessionId> {
-    if let Some(exact) = candidates.iter().find(|c| c.id.as_str() == query) {
-        return Ok(exact.id.clone());
+    match matching(query, candidates)? {
+        Some(id) => Ok(id),
+        None => Err(unknown(query, &present(candidates))),
     }
-    let present: Vec<&SessionId> = candidates
-        .iter()
-        .filter(|c| c.status != Status::Removed)
-        .map(|c| &c.id)
-        .collect();
+}
+
+fn present(candidates: &[Candidate]) -> Vec<&SessionId> {
+    let present = candidates.iter().filter(|c| c.status != Status::Removed);
+    present.map(|c| &c.id).collect()
+}
+
+/// Like [`resolve`]; `None` when none is meant, for those who then look elsewhere.
+///
+/// # Errors
+/// Several are meant; no name at all; an `@1` that there is not.
+pub fn matching(query: &str, candidates: &[Candidate]) -> Result<Option<SessionId>> {
+    if let Some(exact) = candidates.iter().find(|c| c.id.as_str() == query) {
+        return Ok(Some(exact.id.clone()));
+    }
+    let present = present(candidates);
     if query.is_empty() {
         return Err(Error::usage("no session was named"));
     }
@@ -101,7 +113,7 @@ pub fn resolve(query: &str, candidates: &[Candidate]) -> Result<SessionId> {
         .and_then(|n| n.parse::<usize>().ok())
     {
         let chosen = n.checked_sub(1).and_then(|n| present.get(n));
-        return chosen.map(|id| (*id).clone()).ok_or_else(|| {
+        return chosen.map(|id| Some((*id).clone())).ok_or_else(|| {
             let many = human::plural(present.len() as u64, "session", "sessions");
             Error::failed(format!("there is no session {query}: this home has {many}"))
                 .hint("@1 is the most recently active one")
@@ -119,11 +131,11 @@ pub fn resolve(query: &str, candidates: &[Candidate]) -> Result<SessionId> {
             .collect();
         match matching.as_slice() {
             [] => {}
-            [one] => return Ok((*one).clone()),
+            [one] => return Ok(Some((*one).clone())),
             several => return Err(ambiguous(query, several)),
         }
     }
-    Err(unknown(query, &present))
+    Ok(None)
 }
 
 fn ambiguous(query: &str, several: &[&SessionId]) -> Error {

@@ -5,6 +5,7 @@ use git2::Oid;
 use crate::base::{Context, Error, Result};
 use crate::disk;
 use crate::history::Repository;
+use crate::history::said::said;
 
 /// The bytes of a commit object.
 pub(super) fn object(
@@ -36,7 +37,7 @@ fn of(repository: &Repository) -> Result<(String, String)> {
         .config()
         .and_then(|mut config| config.snapshot());
     let config = config
-        .map_err(|e| Error::failed("the configuration of git can not be read:").because(e))?;
+        .map_err(|e| Error::failed("the configuration of git can not be read:").because(said(e)))?;
     let value = |key: &str| {
         let value = config.get_string(key).ok()?;
         // What would end the line, or the part of it.

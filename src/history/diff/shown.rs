@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use git2::{DiffOptions, Patch};
+use serde::de::IgnoredAny;
 use serde::{Serialize, Serializer};
 
 use super::lines::{GOES_ON, pieces};
 use super::readable::{Json, Text};
 use crate::base::{Error, Kind, Result, human};
+use crate::history::said::said;
 
 /// How a content is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -137,16 +139,17 @@ pub(super) fn show(
             };
             return Ok(Shown {
                 form: Form::Readable,
-                note: None,
+                note: mark_told(old, new).map(str::to_owned),
                 hunks: hunks(older.text.as_bytes(), newer.text.as_bytes(), &heading)?,
             });
         }
         Readable::Equal if before != after => {
+            let format = "only its formatting differs: white space, the order of fields, escapes; --raw shows it";
+            let format = (without_mark(before) != without_mark(after)).then_some(format);
+            let notes: Vec<&str> = mark_told(old, new).into_iter().chain(format).collect();
             return Ok(Shown {
                 form: Form::Readable,
-                note: Some(
-                    "only its formatting differs: white space, the order of fields, escapes; --raw shows it".to_owned(),
-                ),
+                note: Some(notes.join("; ")),
                 hunks: Vec::new(),
             });
         }
@@ -164,6 +167,22 @@ pub(super) fn show(
         note,
         hunks: hunks(one, other, &|_, _| None)?,
     })
+}
+
+/// What some editors put before a text.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+fn without_mark(content: &[u8]) -> &[u8] {
+    content.strip_prefix(MARK).unwrap_or(content)
+}
+
+/// What became of the byte order mark, which is no part of what is shown.
+fn mark_told(old: Option<&[u8]>, new: Option<&[u8]>) -> Option<&'static str> {
+    match (old?.starts_with(MARK), new?.starts_with(MARK)) {
+        (true, false) => Some("the byte order mark at its beginning is gone"),
+        (false, true) => Some("it begins with a byte order mark now"),
+        _ => None,
+    }
 }
 
 /// What can be made of two contents.
@@ -192,7 +211,12 @@ fn document(old: Option<&[u8]>, new: Option<&[u8]>) -> Readable {
         None => Ok(None),
         Some(content) => Json::parse(content).map(Some).map_err(|error| {
             let error = human::escape(&error.to_string()).into_owned();
-            format!("shown as it is stored, because the {side} version is no whole JSON: {error}")
+            // What nests deeply, or has half a character of UTF-16, is JSON all the same.
+            let is = match serde_json::from_slice::<IgnoredAny>(without_mark(content)) {
+                Ok(_) => "can not be shown value by value",
+                Err(_) => "is no whole JSON",
+            };
+            format!("shown as it is stored, because the {side} version {is}: {error}")
         }),
     };
     let (older, newer) = match (parse(old, "older"), parse(new, "newer")) {
@@ -291,7 +315,7 @@ type Heading<'h> = &'h dyn Fn(Option<u32>, Option<u32>) -> Option<(u32, String)>
 
 /// Git's own comparison of lines.
 fn hunks(old: &[u8], new: &[u8], heading: Heading) -> Result<Vec<Hunk>> {
-    let fail = |e| Error::new(Kind::Bug, "two texts can not be compared").because(e);
+    let fail = |e| Error::new(Kind::Bug, "two texts can not be compared").because(said(e));
     let mut options = DiffOptions::new();
     options.context_lines(3).force_text(true);
     let patch = Patch::from_buffers(old, None, new, None, Some(&mut options)).map_err(fail)?;

@@ -15,6 +15,7 @@ use super::super::repository::{Repository, torn};
 use super::target::{Target, command};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total, human};
+use crate::history::said::said;
 use crate::secrets::{Allowed, Match, Rules};
 
 /// Larger versions of a file can not be looked at in the memory that a machine surely has; no host takes them either.
@@ -115,7 +116,7 @@ fn unread(repository: &Repository, what: &str, error: git2::Error) -> Error {
             repository,
             "the repository lacks a part of its history (a partial clone, or torn), so what would leave can not be seen:",
         )
-        .because(error),
+        .because(said(error)),
         _ => torn(repository.dir(), what, error),
     }
 }

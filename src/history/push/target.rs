@@ -4,6 +4,7 @@ use git2::{Direction, ErrorCode, Oid};
 
 use super::super::repository::{Branch, Repository, torn};
 use crate::base::{Error, Result, human};
+use crate::history::said::said;
 
 /// The other end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +66,8 @@ pub(super) fn without_login(text: &str) -> String {
 pub(super) fn target(repository: &Repository, branch: &Branch) -> Result<Target> {
     let dir = repository.dir();
     let git = &repository.git;
-    let unreadable = |e| Error::failed("the configuration of git can not be read:").because(e);
+    let unreadable =
+        |e| Error::failed("the configuration of git can not be read:").because(said(e));
     let config = git.config().and_then(|mut config| config.snapshot());
     let config = config.map_err(unreadable)?;
     let value = |key: String| match config.get_string(&key) {
