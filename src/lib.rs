@@ -8,7 +8,7 @@
 //! | [`migrate`] | off the sync drive: plan, transfer, settle, adopt, verify; what follows a move: state folder, relink, rename |
 //! | [`check`] | what is wrong with a home, and the safe repairs |
 //! | [`sessions`] | making, labelling, removing and restoring sessions; the index made to agree with the disk; project views |
-//! | [`history`] | session text in git: commit, log, diff, restore |
+//! | [`history`] | session text in git: commit, log, diff, bring back, push, keep small |
 //! | [`browse`] | listing |
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, swap, trash |
 //! | [`state`] | the agent application's own folder: who is running, what in it follows a move |

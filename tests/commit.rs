@@ -241,7 +241,7 @@ fn every_kind_of_file_is_right() {
     for said in [
         "2 binary",
         "1 larger than",
-        "4 git takes it into no repository",
+        "4 no name or content for a repository",
         "1 no file",
     ] {
         assert!(ran.stdout.contains(said), "{said}: {}", ran.stdout);
@@ -812,23 +812,57 @@ fn a_repack_beside_it_takes_nothing_away() {
 fn a_home_without_its_sessions_is_not_recorded_as_empty() {
     let place = Place::with_sessions();
     place.ok(["commit", "-q"]);
-    std::fs::rename(place.home().join("sessions"), place.path("elsewhere")).unwrap();
+    let sessions = place.home().join("sessions");
+    std::fs::rename(&sessions, place.path("elsewhere")).unwrap();
+    let refused = |says: &[&str]| {
+        for args in [
+            &["commit"][..],
+            &["commit", "crawler"],
+            &["commit", "@1"],
+            &["commit", "-n"],
+        ] {
+            place.run(args).expect(1).says(says);
+        }
+    };
+    refused(&[
+        "folder of the sessions is not there",
+        "is its disk mounted?",
+    ]);
+    // What is left of a disk that is not mounted, and a file that a file manager has left in it.
+    std::fs::create_dir(&sessions).unwrap();
+    refused(&["is empty", "3 sessions", "is its disk mounted?"]);
+    std::fs::write(sessions.join(".DS_Store"), "").unwrap();
+    refused(&["is empty", "3 sessions"]);
+    let index = place.home_text("index.json");
+    place.put_home("index.json", "[{");
+    place.run(["commit"]).expect(1).says(&["is empty"]);
+    place.put_home("index.json", index);
+    std::fs::remove_dir_all(&sessions).unwrap();
+    std::os::unix::fs::symlink(place.path("elsewhere"), &sessions).unwrap();
+    refused(&["found a symbolic link"]);
+    std::fs::remove_file(&sessions).unwrap();
+    std::fs::write(&sessions, "").unwrap();
+    place.run(["commit"]).expect(1).says(&["expected a folder"]);
+}
+
+/// Ref and log are gone; what was committed here is known all the same.
+#[test]
+fn a_branch_that_is_lost_with_its_log_is_not_begun_anew() {
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    let tip = place.git(&["rev-parse", "HEAD"]);
+    std::fs::remove_dir_all(place.home().join(".git/logs")).unwrap();
+    std::fs::remove_file(place.home().join(".git/refs/heads/main")).unwrap();
+    let back = format!("git update-ref refs/heads/main {}", tip.trim());
     place
         .run(["commit"])
         .expect(1)
-        .says(&["sessions", "is its disk mounted?"]);
-    // What is left of a disk that is not mounted.
-    std::fs::create_dir(place.home().join("sessions")).unwrap();
-    place
-        .run(["commit"])
-        .expect(1)
-        .says(&["is empty", "3 sessions", "is its disk mounted?"]);
-    std::fs::remove_dir(place.home().join("sessions")).unwrap();
-    std::os::unix::fs::symlink(place.path("elsewhere"), place.home().join("sessions")).unwrap();
-    place
-        .run(["commit"])
-        .expect(1)
-        .says(&["found a symbolic link"]);
+        .says(&["the branch main is gone", &back]);
+    let found = place.run(["check"]);
+    assert!(found.stdout.contains("torn-history"), "{}", found.stdout);
+    place.git(&["update-ref", "refs/heads/main", tip.trim()]);
+    place.ok(["commit", "-q"]);
+    place.git_is_content();
 }
 
 #[test]
@@ -1146,6 +1180,24 @@ mod killed {
             };
             assert_eq!(names.iter().find(left), None);
         }
+    }
+
+    /// Killed when the branch had moved and the lock had not gone yet.
+    #[test]
+    fn with_the_branch_moved_and_its_lock_left() {
+        let place = Place::with_sessions();
+        place.ok(["commit", "-q"]);
+        place.put_home("sessions/20240603_crawler/memory/notes.md", "last\n");
+        place.run_with(&[("WBHOME_FAILPOINT", "commit.noted")], &["commit", "-q"]);
+        let note = place.home_text(".git/wbhome/moving");
+        let oid = note.split(' ').next().unwrap().to_owned();
+        place.git(&["update-ref", "refs/heads/main", &oid]);
+        place.put_home(".git/refs/heads/main.lock", format!("{oid}\n"));
+        // With nothing to commit as well.
+        place.ok(["commit", "-q"]);
+        assert!(!place.home().join(".git/refs/heads/main.lock").exists());
+        assert!(!place.home().join(".git/wbhome/moving").exists());
+        place.git_is_content();
     }
 
     /// Somebody else's lock of the branch is theirs.

@@ -10,7 +10,7 @@ use super::args::Global;
 use super::complete;
 use super::output::{Console, FAINT, STRONG, can_ask, styled};
 use super::{place, pushed};
-use crate::base::{Context, Error, Exit, Result, human};
+use crate::base::{Context, Error, Exit, Kind, Result, human};
 use crate::history::commit::{self, Outcome, Request};
 use crate::history::push::{self, Push};
 use crate::history::{self, Repository, Why};
@@ -97,7 +97,14 @@ pub(super) fn run(
     };
     let mut done = commit::apply(&locked, &repository, &request, ctx)?;
     if args.consolidate {
-        done.consolidated = Some(history::consolidate::now(&locked, &repository, ctx)?);
+        match history::consolidate::now(&locked, &repository, ctx) {
+            Ok(consolidated) => done.consolidated = Some(consolidated),
+            Err(error) if error.kind() == Kind::Interrupted => return Err(error),
+            Err(error) => {
+                let hints = error.hints().iter().map(|hint| format!("; {hint}"));
+                done.not_consolidated = Some(format!("{error}{}", hints.collect::<String>()));
+            }
+        }
     }
     let push = wants_push.then(|| push::push(&locked, &repository, &config, can_ask(), ctx));
     let push = push.map(|push| pushed::spelled(push, global));
@@ -136,7 +143,7 @@ impl<'a> Document<'a> {
 }
 
 fn exit(done: &Outcome) -> Exit {
-    match done.unread.is_empty() {
+    match done.unread.is_empty() && done.not_consolidated.is_none() {
         true => Exit::Done,
         false => Exit::Partial,
     }

@@ -76,7 +76,12 @@ fn plan(home: &Home, rebuild: bool, console: &Console, ctx: &Context) -> Result<
     if !rebuild {
         return reconcile::plan(home, false, ctx);
     }
-    let labels = last_committed(home);
+    let labels = last_committed(home).unwrap_or_else(|error| {
+        console.warn(&format!(
+            "what commits hold of the index can not be read: {error}"
+        ));
+        None
+    });
     if labels.is_some() {
         console.note("index.json can not be read: the labels are those of the last commit that has a whole one");
     }
@@ -84,14 +89,16 @@ fn plan(home: &Home, rebuild: bool, console: &Console, ctx: &Context) -> Result<
 }
 
 /// The newest index that a commit holds whole, where the present one can not be read.
-fn last_committed(home: &Home) -> Option<Index> {
+fn last_committed(home: &Home) -> Result<Option<Index>> {
     if disk::exists(&home.index_file()) && Index::read(home).is_ok() {
-        return None;
+        return Ok(None);
     }
-    let repository = Repository::open(home).ok()??;
+    let Some(repository) = Repository::open(home)? else {
+        return Ok(None);
+    };
     let whole = |content: &[u8]| Index::parse(content).is_ok();
-    let content = history::newest_that(&repository, Path::new(mend::INDEX), whole).ok()??;
-    Index::parse(&content).ok()
+    let content = history::newest_that(&repository, Path::new(mend::INDEX), whole)?;
+    Ok(content.and_then(|content| Index::parse(&content).ok()))
 }
 
 fn write(out: &mut String, changes: &Changes, rebuilt: bool) {

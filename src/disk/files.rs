@@ -120,6 +120,15 @@ pub fn read_end(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
     Ok(Some(end))
 }
 
+/// Whether an error says that nothing stands under a path: a name on the way is not there, or is no folder.
+pub fn is_nowhere(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let codes = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
+    codes
+        .iter()
+        .any(|code| error.raw_os_error() == Some(code.raw_os_error()))
+}
+
 /// The names in a folder with their kinds, sorted; empty when nothing is there.
 pub fn read_dir_names(path: &Path) -> Result<Vec<(OsString, FileKind)>> {
     let fail = |e| Error::io("can not list", path, e);

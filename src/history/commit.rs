@@ -293,7 +293,7 @@ pub fn apply(
         failpoint::hit("commit.locked");
         locked(home, repository, request, context)?
     };
-    if outcome.commit.is_some() {
+    if outcome.commit.is_some() && outcome.not_consolidated.is_none() {
         // The commit stands, whatever becomes of this.
         match consolidate::when_due(home, repository, context) {
             Ok(done) => outcome.consolidated = done,
@@ -317,8 +317,10 @@ fn locked(
     moving::settle(repository, &plan.branch)?;
     let mut outcome = plan.outcome();
     if plan.is_settled() && base_is_index(repository, &plan)? {
-        plan.left
-            .write(repository, &plan.left_before, &empty_nested(&plan, &[]))?;
+        let nested = empty_nested(&plan, &[]);
+        if let Err(error) = plan.left.write(repository, &plan.left_before, &nested) {
+            outcome.not_consolidated = Some(error.to_string());
+        }
         tell_left(&mut outcome, &plan.left);
         return Ok(outcome);
     }
@@ -392,15 +394,13 @@ fn locked(
     if !new.is_empty() || !gone.is_empty() {
         staging.write(repository, &gone, &new, whole, scope == Scope::Home)?;
     }
-    left.write(repository, &left_before, &nested)?;
-    tell_left(&mut outcome, &left);
     failpoint::hit("commit.indexed");
     if let Some((oid, subject)) = commit {
         moving::to(repository, &branch, oid, &subject, request.wait, context)?;
         failpoint::hit("commit.named");
         if let Some((name, small)) = folded {
-            pack::release(&packs, &name).map_err(io)?;
-            // What stays is folded by a later commit.
+            // What stays is freed and folded by a later commit.
+            let _ = pack::release(&packs, &name);
             let _ = small.map(|small| small.remove(&packs, &name));
         }
         outcome.subject = Some(subject.clone());
@@ -416,6 +416,11 @@ fn locked(
             bytes,
         });
     }
+    // What git is told to pass over is no part of the commit, and does not hold it up.
+    if let Err(error) = left.write(repository, &left_before, &nested) {
+        outcome.not_consolidated = Some(error.to_string());
+    }
+    tell_left(&mut outcome, &left);
     Ok(outcome)
 }
 

@@ -118,10 +118,15 @@ fn is_heap(repository: &Repository) -> Result<bool> {
     let objects = repository.git.commondir().join("objects");
     let loose = disk::read_dir_names(&objects.join("17"))?.len();
     let packs = disk::read_dir_names(&objects.join("pack"))?;
-    let packs = packs
-        .iter()
-        .filter(|(name, _)| Path::new(name).extension() == Some(OsStr::new("pack")));
-    Ok(loose > LOOSE / 256 || packs.count() > 50)
+    // Those that somebody keeps on purpose are not packed again.
+    let with = |ending: &str| {
+        let named = packs
+            .iter()
+            .filter(|(name, _)| Path::new(name).extension() == Some(OsStr::new(ending)));
+        named.count()
+    };
+    let packs = with("pack").saturating_sub(with("keep"));
+    Ok(loose > LOOSE.div_ceil(256) || packs > 50)
 }
 
 /// What was done.
@@ -169,11 +174,8 @@ pub(super) fn when_due(
             "wbhome"
         }
     };
-    Ok(Some(Consolidated {
-        by,
-        before,
-        after: bytes_of_objects(repository)?,
-    }))
+    let after = bytes_of_objects(repository)?;
+    Ok((after != before).then_some(Consolidated { by, before, after }))
 }
 
 /// Packs everything as small as it gets. What no branch reaches any more stays: a person may want it back.
@@ -243,6 +245,23 @@ fn repack(repository: &Repository, context: &Context) -> Result<()> {
     let fail = |e| torn(repository.dir(), "an object", e);
     let packs = folder_of_packs(repository)?;
     let io = |e| Error::io("can not write to the repository", repository.dir(), e);
+    // Only what is there before the objects are listed goes: what somebody writes meanwhile is in no list of ours.
+    let loose = loose::all(repository.git.commondir())?;
+    let mut former: Vec<OsString> = packs
+        .names()
+        .map_err(io)?
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    if former.iter().any(|name| name == "multi-pack-index") {
+        return Err(Error::failed(
+            "the packs are named in a multi-pack-index, which git alone can change:",
+        )
+        .at(repository.dir())
+        .hint("install git, or remove that file: it is made again by git multi-pack-index write"));
+    }
+    // Indexes first: an index without its pack is an error to git, a pack without its index is passed over.
+    former.sort_by_key(|name| Path::new(name).extension() != Some(OsStr::new("idx")));
     let odb = repository.git.odb().map_err(fail)?;
     let mut builder = repository.git.packbuilder().map_err(fail)?;
     builder.set_threads(0);
@@ -266,13 +285,6 @@ fn repack(repository: &Repository, context: &Context) -> Result<()> {
     for oid in all {
         builder.insert_object(oid, None).map_err(fail)?;
     }
-    let loose = loose::all(repository.git.commondir())?;
-    let former: Vec<OsString> = packs
-        .names()
-        .map_err(io)?
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
     let own = repository.dir().join(super::repository::OWN);
     disk::create_private_folder(&own)?;
     builder.write(&own, 0o444).map_err(fail)?;

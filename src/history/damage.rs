@@ -65,7 +65,12 @@ pub fn damage(home: &Home, context: &Context) -> Result<Vec<Damage>> {
         Err(_) if dir.starts_with(home.root()) => DOT_GIT.into(),
         Err(_) => dir.clone(),
     };
-    let opened = Dir::open(&dir).map_err(|e| Error::io("can not open", &dir, e))?;
+    let opened = match Dir::open(&dir) {
+        Ok(opened) => opened,
+        // That has been told.
+        Err(_) if !damage.is_empty() => return Ok(damage),
+        Err(error) => return Err(Error::io("can not open", &dir, error)),
+    };
     let tree = disk::walk(
         &opened,
         &|folder, entry| is_ours_or_deep(folder, &entry.name),

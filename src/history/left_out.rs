@@ -30,7 +30,7 @@ impl Why {
         match self {
             Why::Binary => "binary",
             Why::TooLarge => "larger than [git] max_file",
-            Why::Refused => "git takes it into no repository",
+            Why::Refused => "no name or content for a repository",
             Why::Special => "no file",
         }
     }

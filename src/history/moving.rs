@@ -34,23 +34,47 @@ pub(super) fn settle(repository: &Repository, branch: &Branch) -> Result<()> {
     let Some(oid) = noted(repository, &branch.name) else {
         return Ok(());
     };
-    if branch.tip == Some(oid) {
-        return disk::remove_file(&note_of(repository));
-    }
     let lock = repository
         .git
         .commondir()
         .join(format!("{}.lock", branch.name));
     let (Some(found), Some(note)) = (disk::stat(&lock)?, disk::stat(&note_of(repository))?) else {
-        return Ok(());
+        return match branch.tip {
+            Some(tip) => forget(repository, branch, tip),
+            None => Ok(()),
+        };
     };
     let text = disk::read_small(&lock, 1 << 10)?.unwrap_or_default();
     let since = found.mtime.seconds - note.mtime.seconds;
     let ours = text.trim_ascii().is_empty() || text.trim_ascii() == oid.to_string().as_bytes();
     match ours && (0..=LONGEST).contains(&since) {
-        true => disk::remove_file(&lock),
+        true => disk::remove_file(&lock)?,
+        false => return Ok(()),
+    }
+    match branch.tip {
+        Some(tip) => forget(repository, branch, tip),
+        None => Ok(()),
+    }
+}
+
+/// Forgets the note of a move that was made, once nothing of it is left.
+fn forget(repository: &Repository, branch: &Branch, tip: Oid) -> Result<()> {
+    match noted(repository, &branch.name) == Some(tip) {
+        true => disk::remove_file(&note_of(repository)),
         false => Ok(()),
     }
+}
+
+/// The last commit that this program has made on a branch, wherever the branch is now.
+pub(super) fn last(repository: &Repository, branch: &str) -> Option<Oid> {
+    let text = disk::read_small(&last_of(repository), 8 << 10).ok()??;
+    let text = String::from_utf8(text).ok()?;
+    let (oid, name) = text.trim_end_matches('\n').split_once(' ')?;
+    (name == branch).then(|| Oid::from_str(oid).ok())?
+}
+
+fn last_of(repository: &Repository) -> PathBuf {
+    repository.dir().join(OWN).join("last")
 }
 
 /// A lock that appears so many seconds after our note is not ours.
@@ -73,12 +97,9 @@ pub(super) fn to(
 ) -> Result<()> {
     repository.make_refs_durable()?;
     let note = note_of(repository);
-    disk::remove_file(&note)?;
-    disk::write_new(
-        &note,
-        format!("{commit} {}\n", branch.name).as_bytes(),
-        0o600,
-    )?;
+    let text = format!("{commit} {}\n", branch.name);
+    let former = disk::read(&note)?;
+    disk::replace(&note, former.as_deref(), text.as_bytes(), 0o600)?;
     failpoint::hit("commit.noted");
     let git = &repository.git;
     let began = Instant::now();
@@ -94,7 +115,14 @@ pub(super) fn to(
             }
         };
         let error = match moved {
-            Ok(_) => return disk::remove_file(&note),
+            Ok(_) => {
+                // The commit stands: what can not be tidied up now is by the next one.
+                let _ = settle(repository, branch).and_then(|()| disk::remove_file(&note));
+                let last = last_of(repository);
+                let former = disk::read(&last).ok().flatten();
+                let _ = disk::replace(&last, former.as_deref(), text.as_bytes(), 0o600);
+                return Ok(());
+            }
             Err(error) => error,
         };
         let is_locked = error.code() == ErrorCode::Locked;

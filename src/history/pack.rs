@@ -202,7 +202,7 @@ pub(super) fn release(dir: &Dir, name: &str) -> io::Result<()> {
 }
 
 /// Gives those free that runs of ours have left behind, which begin their `….keep` with this text, and removes
-/// files without a name of their own.
+/// files without a name of their own, and a pack that has no index yet.
 pub(super) fn tidy(dir: &Dir, keep: &str) -> io::Result<()> {
     for (name, _) in dir.names()? {
         let is_keep = std::path::Path::new(&name).extension() == Some(std::ffi::OsStr::new("keep"));
@@ -215,7 +215,18 @@ pub(super) fn tidy(dir: &Dir, keep: &str) -> io::Result<()> {
         let temporary = name
             .to_string_lossy()
             .starts_with(crate::disk::TEMPORARY_PREFIX);
-        if temporary || is_keep && ours() {
+        if is_keep && ours() {
+            // Killed between the names: a pack without its index serves nobody.
+            let with = |ending: &str| {
+                std::path::Path::new(&name)
+                    .with_extension(ending)
+                    .into_os_string()
+            };
+            if dir.find(&with("idx"))?.is_none() && dir.find(&with("pack"))?.is_some() {
+                dir.unlink(&with("pack"))?;
+            }
+            dir.unlink(&name)?;
+        } else if temporary {
             dir.unlink(&name)?;
         }
     }

@@ -145,12 +145,13 @@ impl Repository {
     /// A branch without a ref has no commit yet; or a sync client has lost the ref, and a first commit would cut off
     /// all that came before.
     fn refuse_lost(&self, name: &str) -> Result<()> {
-        let Some(last) = self.last_logged(name) else {
+        let ours = super::moving::last(self, name);
+        let Some(last) = self.last_logged(name).or(ours) else {
             return Ok(());
         };
         let short = name.strip_prefix("refs/heads/").unwrap_or(name);
         Err(Error::failed(format!(
-            "the branch {} is gone, and its log ends at {}:",
+            "the branch {} is gone, and was last at {}:",
             human::escape(short),
             last
         ))

@@ -33,6 +33,14 @@ impl Repository {
             return self.expect_tip();
         };
         let shown = || human::escape(text).into_owned();
+        // Some digits and a unit may be the beginning of an object's name by chance; a ref is called so on purpose.
+        let is_age = text.len() < 7 && text.ends_with(|c: char| c.is_ascii_alphabetic());
+        if is_age
+            && self.git.resolve_reference_from_short_name(text).is_err()
+            && let Ok(when) = parse_when(text, now)
+        {
+            return self.at_or_before(self.expect_tip()?.id(), when, now);
+        }
         match self.git.revparse_single(text) {
             Ok(object) => object.peel_to_commit().map_err(|_| {
                 Error::failed(format!("`{}` is no commit", shown()))

@@ -121,9 +121,7 @@ impl Selection {
 /// # Errors
 /// A selected folder that is not there or is a link, and interruption.
 pub(super) fn select(root: &Dir, scope: &Scope, exclude: &[u8], stop: &Stop) -> Result<Selection> {
-    if let Scope::Home = scope {
-        must_be_folder(root, "sessions")?;
-    }
+    must_be_folder(root, "sessions")?;
     let rules = Rules::new(root, exclude);
     let selection = Mutex::new(Selection::default());
     let note = |put: &dyn Fn(&mut Selection)| {
@@ -196,9 +194,11 @@ fn must_be_folder(root: &Dir, name: &str) -> Result<()> {
                 .at(name)
                 .hint("git does not look behind a link: put the folder itself there"),
         ),
-        None => Err(Error::failed("is not there; is its disk mounted?")
-            .at(name)
-            .hint("nothing was recorded as removed")),
+        None => Err(
+            Error::failed("the folder of the sessions is not there; is its disk mounted?")
+                .at(name)
+                .hint("nothing was recorded as removed"),
+        ),
     }
 }
 

@@ -6,6 +6,9 @@
 //! some backslashes in a copy that nobody keeps.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
 
 /// How many layers are undone. What an agent logs about the log of a tool has three.
 const LAYERS: usize = 4;
@@ -45,14 +48,32 @@ const AROUND: usize = 1024;
 pub(super) fn readings(text: &[u8]) -> Vec<Reading<'_>> {
     let mut readings = vec![Reading {
         new: vec![(0, text.len())],
-        text: Cow::Borrowed(text),
+        text: without_colour(Cow::Borrowed(text)),
     }];
     while readings.len() <= LAYERS
         && let Some(deeper) = readings.last().and_then(|last| undone(&last.text))
     {
-        readings.push(deeper);
+        readings.push(Reading {
+            text: without_colour(deeper.text),
+            ..deeper
+        });
     }
     readings
+}
+
+/// With blanks in the place of what colours a terminal, raw or spelled as in C and shells: its last byte is a letter,
+/// and would hide where a token begins. Nothing changes its place.
+fn without_colour(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    static COLOUR: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"(?-u)(?:\x1b|\\033|\\x1[bB]|\\e)\[[0-9;:?]*[A-Za-z]").ok());
+    let Some(colour) = COLOUR.as_ref().filter(|colour| colour.is_match(&text)) else {
+        return text;
+    };
+    let mut plain = text.to_vec();
+    for found in colour.find_iter(&text) {
+        plain[found.range()].fill(b' ');
+    }
+    Cow::Owned(plain)
 }
 
 /// The text with one layer of escapes undone; `None` when there are none.

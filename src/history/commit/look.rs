@@ -1,6 +1,7 @@
 //! Looking at the home beside git's index: what is as it was, what has to be read, what has gone.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -71,9 +72,7 @@ pub fn plan(
     let staging = Staging::read(repository)?;
     let root = open_root(home)?;
     let selection = select(&root, &scope, &own_excludes(repository), context.stop)?;
-    if scope == Scope::Home {
-        refuse_empty(home, &root, &staging)?;
-    }
+    refuse_empty(home, &root, &staging)?;
     let left_before = LeftOut::read(repository);
     // What lies outside of the scope is not looked at, and stays as it was.
     let left = left_before.0.iter().filter(|(path, _)| !scope.holds(path));
@@ -117,9 +116,17 @@ pub(super) fn as_path(path: &[u8]) -> &Path {
 
 /// A disk that is not mounted leaves an empty folder, and an empty folder is not the end of all sessions.
 fn refuse_empty(home: &Home, root: &Dir, staging: &Staging) -> Result<()> {
-    let sessions = root
-        .open_beneath(Path::new("sessions"))
-        .and_then(|dir| dir.names());
+    let sessions = root.open_beneath(Path::new("sessions")).and_then(|dir| {
+        let names = dir.names()?;
+        let is_session = |(name, _): &(std::ffi::OsString, FileKind)| {
+            dir.stat(name)
+                .is_ok_and(|meta| meta.kind == FileKind::Folder)
+        };
+        Ok(names.iter().any(is_session))
+    });
+    if sessions.map_err(|e| Error::io("can not list", "sessions", e))? {
+        return Ok(());
+    }
     let committed = |id: &str| {
         let folder = format!("sessions/{id}/").into_bytes();
         staging
@@ -127,22 +134,25 @@ fn refuse_empty(home: &Home, root: &Dir, staging: &Staging) -> Result<()> {
             .iter()
             .any(|entry| entry.path.starts_with(&folder))
     };
-    if sessions.is_ok_and(|names| !names.is_empty()) {
-        return Ok(());
-    }
     let lost = match Index::read(home) {
         Ok(index) => index
             .entries()
             .filter(|entry| entry.status() == Status::Active)
             .filter(|entry| entry.session().is_ok_and(|id| committed(id.as_str())))
             .count(),
-        Err(_) => 0,
+        // Which of them are meant to be gone is not known.
+        Err(_) => staging
+            .entries
+            .iter()
+            .filter(|entry| entry.path.starts_with(b"sessions/"))
+            .count()
+            .min(1),
     };
     match lost {
         0 => Ok(()),
         n => Err(Error::failed(format!(
-            "is empty, and index.json has {} in it; is its disk mounted?",
-            human::plural(n as u64, "session", "sessions")
+            "the folder of the sessions is empty, and {} should be in it; is its disk mounted?",
+            human::plural(n as u64, "session at least", "sessions")
         ))
         .at("sessions")
         .hint("nothing was recorded as removed")
@@ -209,7 +219,9 @@ impl Plan {
                     }
                     // It may be there and ignored: what git tracks it does not ignore.
                     match find(root, path) {
-                        Some(meta) if matches!(meta.kind, FileKind::File | FileKind::Symlink) => {
+                        Ok(Some(meta))
+                            if matches!(meta.kind, FileKind::File | FileKind::Symlink) =>
+                        {
                             let file = Found {
                                 path: entry.path.clone(),
                                 meta,
@@ -220,7 +232,11 @@ impl Plan {
                                 false => self.jobs.tracked(&mut self.left, self.max_file, at, file),
                             }
                         }
-                        _ => self.jobs.gone.push(at),
+                        Ok(_) => self.jobs.gone.push(at),
+                        Err(error) => {
+                            self.unreadable.push(unread(path, &human::io(&error)));
+                            self.jobs.kept.push(at);
+                        }
                     }
                 }
             }
@@ -238,7 +254,7 @@ impl Plan {
     }
 
     fn leave_out_unseen(&mut self, root: &Dir, path: Vec<u8>, why: Why) {
-        if let Some(meta) = find(root, as_path(&path)) {
+        if let Ok(Some(meta)) = find(root, as_path(&path)) {
             self.left.0.insert(path, Left::new(why, &meta));
         }
     }
@@ -300,7 +316,17 @@ fn new_file(jobs: &mut Jobs, left: &mut LeftOut, before: &LeftOut, max_file: u64
     }
 }
 
-fn find(root: &Dir, path: &Path) -> Option<disk::Meta> {
-    let dir = root.open_beneath(path.parent()?).ok()?;
-    dir.find(path.file_name()?).ok()?
+/// What stands under a path; `None` when nothing does, or something on the way is no folder.
+///
+/// # Errors
+/// When that can not be known: then it is not gone.
+fn find(root: &Dir, path: &Path) -> io::Result<Option<disk::Meta>> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(None);
+    };
+    let found = root.open_beneath(parent).and_then(|dir| dir.find(name));
+    match found {
+        Err(error) if disk::is_nowhere(&error) => Ok(None),
+        found => found,
+    }
 }

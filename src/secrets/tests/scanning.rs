@@ -22,6 +22,24 @@ fn place_and_words() {
     assert!(!json.to_string().contains(&token));
 }
 
+/// What a program printed in colour, what stands in an address or in a name: everyday text of a session.
+#[test]
+fn colours_and_names_hide_nothing() {
+    let token = github();
+    for text in [
+        format!("\u{1b}[32m{token}\u{1b}[0m\n"),
+        format!("{{\"o\": \"\\u001b[1;32m{token}\\u001b[0m\"}}\n"),
+        format!("echo -e '\\033[32m{token}\\x1b[0m'\n"),
+        format!("https://x/?token%3D{token}&a=b\n"),
+        format!("MY_{token}\n"),
+        format!("dump_{token}_old\n"),
+    ] {
+        let found = scan(&text);
+        assert_eq!(found.len(), 1, "{text:?}: {found:?}");
+        assert_eq!((found[0].rule.as_str(), found[0].line), ("github-token", 1));
+    }
+}
+
 #[test]
 fn a_key_file_in_a_session() {
     let key = private_key();
