@@ -18,7 +18,7 @@ use super::left_out::{Left, LeftOut, Why};
 use super::message::{Counted, SessionChange, Summary};
 use super::pack::{self, Encoder, Writer};
 use super::read::{Reading, Seen, Sink};
-use super::repository::{Branch, OWN, Repository, torn};
+use super::repository::{Branch, OWN, Repository, short_name, torn};
 use super::said::said;
 use super::select::Scope;
 use super::staging::{IndexLock, Staging};
@@ -170,17 +170,12 @@ fn read<'r>(
             .iter()
             .map(|at| plan.staging.entries[*at].path.clone()),
     );
-    let leaf = |entry: &IndexEntry| Leaf {
-        path: entry.path.clone(),
-        mode: entry.mode,
-        oid: entry.id,
-    };
     let mut leaves: Vec<Leaf> = plan
         .jobs
         .kept
         .iter()
-        .map(|at| leaf(&plan.staging.entries[*at]))
-        .chain(new.iter().map(leaf))
+        .map(|at| Leaf::of(&plan.staging.entries[*at]))
+        .chain(new.iter().map(Leaf::of))
         .collect();
     leaves.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     let forest = Forest::plant(&repository.git, base, &plan.scope.prefixes(), &leaves)
@@ -324,7 +319,6 @@ fn locked(
         tell_left(&mut outcome, &plan.left);
         return Ok(outcome);
     }
-    let packs = consolidate::folder_of_packs(repository)?;
     let sink = Sink::new(Writer::begin(&packs).map_err(io)?);
     let ready = read(home, repository, &mut plan, Some(&sink), context)?;
     let (mut changes, mut encoder) = (Vec::new(), Encoder::new());
@@ -335,9 +329,7 @@ fn locked(
         })
         .map_err(|e| differs(repository, e))?;
     let summary = tell(&mut outcome, &plan, &ready, &changes);
-    let commit = match base_tree(repository, &plan.branch)? == Some(ready.forest.oid())
-        || changes.is_empty()
-    {
+    let commit = match ready.forest.is_base() || changes.is_empty() {
         true => None,
         false => {
             let message = match &plan.message {
@@ -407,11 +399,7 @@ fn locked(
         outcome.commit = Some(Made {
             id: oid.to_string(),
             subject,
-            branch: branch
-                .name
-                .strip_prefix("refs/heads/")
-                .unwrap_or(&branch.name)
-                .to_owned(),
+            branch: short_name(&branch.name).to_owned(),
             objects,
             bytes,
         });
@@ -426,19 +414,12 @@ fn locked(
 
 /// Whether what the index holds is what the last commit holds, when nothing has to be read.
 fn base_is_index(repository: &Repository, plan: &Plan) -> Result<bool> {
-    let leaf = |at: &usize| {
-        let entry = &plan.staging.entries[*at];
-        Leaf {
-            path: entry.path.clone(),
-            mode: entry.mode,
-            oid: entry.id,
-        }
-    };
+    let leaf = |at: &usize| Leaf::of(&plan.staging.entries[*at]);
     let leaves: Vec<Leaf> = plan.jobs.kept.iter().map(leaf).collect();
     let base = base_tree(repository, &plan.branch)?;
     let forest = Forest::plant(&repository.git, base, &plan.scope.prefixes(), &leaves)
         .map_err(|e| torn(repository.dir(), "the last commit", e))?;
-    Ok(base == Some(forest.oid()))
+    Ok(forest.is_base())
 }
 
 /// Folders with a `.git` of their own of which nothing is held: git would name them as untracked.

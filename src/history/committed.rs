@@ -8,7 +8,7 @@ use git2::{Commit, ErrorCode, ObjectType, Oid, Tree};
 use serde::Serialize;
 
 use super::Repository;
-use super::repository::torn;
+use super::repository::{short_name, torn};
 use crate::base::{Error, Result, human};
 
 /// A file's mode in a tree.
@@ -140,7 +140,7 @@ impl Repository {
                 .hint("`wbhome commit` makes the first");
         }
         let own = self.branch().map(|branch| branch.name).unwrap_or_default();
-        let own = own.strip_prefix("refs/heads/").unwrap_or(&own);
+        let own = short_name(&own);
         Error::failed(format!(
             "the branch {} has no commit yet:",
             human::escape(own)

@@ -87,7 +87,9 @@ impl Small {
         let mut names = Vec::new();
         for name in self.names {
             if let Ok(Some(objects)) = pack::read(packs, &name, LARGEST) {
-                objects.iter().try_for_each(|object| into.put_raw(object))?;
+                objects
+                    .iter()
+                    .try_for_each(|object| into.put_encoded(object))?;
                 names.push(name);
             }
         }

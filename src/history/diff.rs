@@ -12,6 +12,7 @@ use super::Repository;
 use super::committed::{ChangeKind, EXECUTABLE, FILE, Held, LINK, Version, VersionKind};
 use super::left_out::own_excludes;
 use super::names::{Meant, SESSIONS, meant, name_at};
+use super::read::is_binary;
 use super::revision::Told;
 use super::said::said;
 use super::select::{Found, Scope, select};
@@ -305,7 +306,7 @@ impl Look<'_> {
         if !self.taken.contains(path) || meta.size > self.max_file {
             return Ok(false);
         }
-        Ok(meta.kind == FileKind::Symlink || !shown::is_binary(&read(self.root, path, meta)?))
+        Ok(meta.kind == FileKind::Symlink || !is_binary(&read(self.root, path, meta)?))
     }
 }
 

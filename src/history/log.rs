@@ -89,7 +89,6 @@ pub fn log(home: &Home, request: &Request, context: &Context) -> Result<Log> {
     };
     log.any = true;
     let name = name_at_tip(home, &repository, &tip, &meant.id)?;
-    let mut later = meant.id.to_string();
     Follow::new(&repository, &meant.rel).back(tip.id(), &name, context.stop, &mut |visited| {
         if !visited.touches() {
             return Ok(true);
@@ -98,7 +97,6 @@ pub fn log(home: &Home, request: &Request, context: &Context) -> Result<Log> {
         if request.limit == 0 || log.commits.len() < request.limit {
             log.commits.push(touched(&repository, &visited, rel)?);
         }
-        later.clone_from(&visited.name);
         Ok(true)
     })?;
     if log.total == 0 && !meant.rel.is_empty() {

@@ -4,7 +4,7 @@
 //! the branch's log that was never followed by the move from a branch that a sync client lost: libgit2 writes the log
 //! before the ref.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use git2::{ErrorCode, Oid};
@@ -18,12 +18,32 @@ fn note_of(repository: &Repository) -> PathBuf {
     repository.dir().join(OWN).join("moving")
 }
 
+fn last_of(repository: &Repository) -> PathBuf {
+    repository.dir().join(OWN).join("last")
+}
+
 /// Where a branch was last about to be moved, by us.
 pub(super) fn noted(repository: &Repository, branch: &str) -> Option<Oid> {
-    let text = disk::read_small(&note_of(repository), 8 << 10).ok()??;
+    read(&note_of(repository), branch)
+}
+
+/// The last commit that this program has made on a branch, wherever the branch is now.
+pub(super) fn last(repository: &Repository, branch: &str) -> Option<Oid> {
+    read(&last_of(repository), branch)
+}
+
+/// What a note says of a branch: a commit, a blank, the name of the ref.
+fn read(note: &Path, branch: &str) -> Option<Oid> {
+    let text = disk::read_small(note, 8 << 10).ok()??;
     let text = String::from_utf8(text).ok()?;
     let (oid, name) = text.trim_end_matches('\n').split_once(' ')?;
     (name == branch).then(|| Oid::from_str(oid).ok())?
+}
+
+fn write(note: &Path, branch: &str, commit: Oid) -> Result<()> {
+    let former = disk::read(note)?;
+    let text = format!("{commit} {branch}\n");
+    disk::replace(note, former.as_deref(), text.as_bytes(), 0o600).map(|_| ())
 }
 
 /// Removes the lock of the branch that a killed run of ours has left. Whoever calls this holds `index.lock`.
@@ -38,43 +58,21 @@ pub(super) fn settle(repository: &Repository, branch: &Branch) -> Result<()> {
         .git
         .commondir()
         .join(format!("{}.lock", branch.name));
-    let (Some(found), Some(note)) = (disk::stat(&lock)?, disk::stat(&note_of(repository))?) else {
-        return match branch.tip {
-            Some(tip) => forget(repository, branch, tip),
-            None => Ok(()),
-        };
-    };
-    let text = disk::read_small(&lock, 1 << 10)?.unwrap_or_default();
-    let since = found.mtime.seconds - note.mtime.seconds;
-    let ours = text.trim_ascii().is_empty() || text.trim_ascii() == oid.to_string().as_bytes();
-    match ours && (0..=LONGEST).contains(&since) {
-        true => disk::remove_file(&lock)?,
-        false => return Ok(()),
+    if let (Some(found), Some(note)) = (disk::stat(&lock)?, disk::stat(&note_of(repository))?) {
+        let text = disk::read_small(&lock, 1 << 10)?.unwrap_or_default();
+        let text = text.trim_ascii();
+        let since = found.mtime.seconds - note.mtime.seconds;
+        let ours = text.is_empty() || text == oid.to_string().as_bytes();
+        match ours && (0..=LONGEST).contains(&since) {
+            true => disk::remove_file(&lock)?,
+            false => return Ok(()),
+        }
     }
-    match branch.tip {
-        Some(tip) => forget(repository, branch, tip),
-        None => Ok(()),
-    }
-}
-
-/// Forgets the note of a move that was made, once nothing of it is left.
-fn forget(repository: &Repository, branch: &Branch, tip: Oid) -> Result<()> {
-    match noted(repository, &branch.name) == Some(tip) {
+    // A move that was made has nothing left to be known by.
+    match branch.tip == Some(oid) {
         true => disk::remove_file(&note_of(repository)),
         false => Ok(()),
     }
-}
-
-/// The last commit that this program has made on a branch, wherever the branch is now.
-pub(super) fn last(repository: &Repository, branch: &str) -> Option<Oid> {
-    let text = disk::read_small(&last_of(repository), 8 << 10).ok()??;
-    let text = String::from_utf8(text).ok()?;
-    let (oid, name) = text.trim_end_matches('\n').split_once(' ')?;
-    (name == branch).then(|| Oid::from_str(oid).ok())?
-}
-
-fn last_of(repository: &Repository) -> PathBuf {
-    repository.dir().join(OWN).join("last")
 }
 
 /// A lock that appears so many seconds after our note is not ours.
@@ -96,10 +94,7 @@ pub(super) fn to(
     context: &Context,
 ) -> Result<()> {
     repository.make_refs_durable()?;
-    let note = note_of(repository);
-    let text = format!("{commit} {}\n", branch.name);
-    let former = disk::read(&note)?;
-    disk::replace(&note, former.as_deref(), text.as_bytes(), 0o600)?;
+    write(&note_of(repository), &branch.name, commit)?;
     failpoint::hit("commit.noted");
     let git = &repository.git;
     let began = Instant::now();
@@ -117,10 +112,9 @@ pub(super) fn to(
         let error = match moved {
             Ok(_) => {
                 // The commit stands: what can not be tidied up now is by the next one.
-                let _ = settle(repository, branch).and_then(|()| disk::remove_file(&note));
-                let last = last_of(repository);
-                let former = disk::read(&last).ok().flatten();
-                let _ = disk::replace(&last, former.as_deref(), text.as_bytes(), 0o600);
+                let _ = settle(repository, branch)
+                    .and_then(|()| disk::remove_file(&note_of(repository)));
+                let _ = write(&last_of(repository), &branch.name, commit);
                 return Ok(());
             }
             Err(error) => error,

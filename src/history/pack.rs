@@ -106,30 +106,25 @@ const HEADER: u64 = 12;
 impl<'d> Writer<'d> {
     /// Begins a pack in git's folder for packs.
     pub fn begin(dir: &'d Dir) -> io::Result<Writer<'d>> {
+        let mut buffer = Vec::with_capacity(BUFFER);
+        buffer.extend_from_slice(&head(0));
         Ok(Writer {
             dir,
             file: NewFile::create(dir)?,
-            buffer: Vec::with_capacity(BUFFER),
+            buffer,
             written: 0,
             entries: Vec::new(),
-        }
-        .with_header())
-    }
-
-    fn with_header(mut self) -> Self {
-        self.buffer.extend_from_slice(&head(0));
-        self
+        })
     }
 
     /// Adds an object.
     pub fn add(&mut self, object: &Encoded) -> io::Result<()> {
-        self.add_raw(object.oid, &object.bytes, object.crc)
-    }
-
-    /// Adds an object as it stands in another pack.
-    pub fn add_raw(&mut self, oid: Oid, bytes: &[u8], crc: u32) -> io::Result<()> {
-        let offset = self.written + self.buffer.len() as u64;
-        self.entries.push(Entry { oid, offset, crc });
+        let bytes = &object.bytes;
+        self.entries.push(Entry {
+            oid: object.oid,
+            offset: self.written + self.buffer.len() as u64,
+            crc: object.crc,
+        });
         if self.buffer.len() + bytes.len() > BUFFER {
             self.flush()?;
         }
@@ -300,19 +295,12 @@ fn index(entries: &mut [Entry], pack_sum: &[u8; 20]) -> Vec<u8> {
 /// Marks an offset that stands in the table of long ones.
 const FAR: u32 = 1 << 31;
 
-/// An object as it stands in a pack.
-pub(super) struct Raw {
-    pub oid: Oid,
-    pub bytes: Vec<u8>,
-    pub crc: u32,
-}
-
-/// The objects of a pack of at most `limit` bytes, as they stand; `None` of one that is larger, is not understood,
-/// or has an object that stands relative to another.
+/// The objects of a pack of at most `limit` bytes, as they stand; `None` of one that is not understood, has an object
+/// that stands relative to another, or one whose checksum is wrong.
 ///
 /// # Errors
-/// What can not be read, and an object whose checksum is wrong.
-pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> io::Result<Option<Vec<Raw>>> {
+/// What can not be read, and a pack that is larger.
+pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> io::Result<Option<Vec<Encoded>>> {
     let file = |ending: &str| {
         let name = OsString::from(format!("{name}.{ending}"));
         crate::disk::read_small_in(dir, &name, limit)
@@ -349,7 +337,7 @@ pub(super) fn read(dir: &Dir, name: &str, limit: u64) -> io::Result<Option<Vec<R
         if crc.sum() != entry.crc {
             return Ok(None);
         }
-        objects.push(Raw {
+        objects.push(Encoded {
             oid: entry.oid,
             bytes: bytes.to_vec(),
             crc: entry.crc,

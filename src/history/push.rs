@@ -14,7 +14,7 @@ use serde::Serialize;
 use self::leaving::Looked;
 pub use self::leaving::{Leak, Part};
 use self::target::{Target, command, without_login};
-use super::repository::Repository;
+use super::repository::{Repository, short_name};
 use crate::base::{Context, Error, Kind, Result, human};
 use crate::disk::{self, Finished};
 use crate::home::{Config, Home, LockedHome, OnFind};
@@ -264,7 +264,7 @@ fn arguments(target: &Target, tip: Oid) -> Vec<String> {
 
 /// Writes down where the branch was pushed to, as `git push -u` does. That would not, for a commit given by its name.
 fn remember(repository: &Repository, branch: &str, target: &Target) -> Result<(), git2::Error> {
-    let name = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+    let name = short_name(branch);
     let config = repository.git.config()?;
     let mut local = config.open_level(git2::ConfigLevel::Local)?;
     local.set_str(&format!("branch.{name}.remote"), &target.remote)?;

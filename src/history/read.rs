@@ -11,7 +11,7 @@ use git2::{IndexEntry, ObjectType, Oid};
 use rayon::prelude::*;
 
 use super::left_out::{Left, Why};
-use super::pack::{Encoded, Encoder, Raw, Writer};
+use super::pack::{Encoded, Encoder, Writer};
 use super::said::said;
 use super::staging::Staging;
 use crate::base::{Context, Error, Result, human};
@@ -90,12 +90,9 @@ impl<'d> Sink<'d> {
     }
 
     /// Adds an object as it stands in another pack, unless it came before.
-    pub fn put_raw(&self, object: &Raw) -> io::Result<()> {
+    pub fn put_encoded(&self, object: &Encoded) -> io::Result<()> {
         match self.announce(object.oid)? {
-            true => self
-                .lock()?
-                .0
-                .add_raw(object.oid, &object.bytes, object.crc),
+            true => self.add(object),
             false => Ok(()),
         }
     }

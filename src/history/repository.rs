@@ -42,6 +42,11 @@ pub struct Branch {
     pub tip: Option<git2::Oid>,
 }
 
+/// A branch as people call it: the name of its ref without `refs/heads/`.
+pub(super) fn short_name(name: &str) -> &str {
+    name.strip_prefix("refs/heads/").unwrap_or(name)
+}
+
 impl Repository {
     /// Opens the repository of a home; `None` when it has none.
     ///
@@ -149,7 +154,7 @@ impl Repository {
         let Some(last) = self.last_logged(name).or(ours) else {
             return Ok(());
         };
-        let short = name.strip_prefix("refs/heads/").unwrap_or(name);
+        let short = short_name(name);
         Err(Error::failed(format!(
             "the branch {} is gone, and was last at {}:",
             human::escape(short),
@@ -180,7 +185,7 @@ impl Repository {
             Some(last)
                 if last != tip && self.git.graph_descendant_of(last, tip).unwrap_or(false) =>
             {
-                let short = name.strip_prefix("refs/heads/").unwrap_or(name);
+                let short = short_name(name);
                 Err(Error::failed(format!(
                     "the branch {} has gone back to {tip}, and its log ends at {last}:",
                     human::escape(short)

@@ -97,7 +97,7 @@ pub(super) struct Selection {
     /// Names that git takes in no repository.
     pub refused: Vec<Vec<u8>>,
     /// Sockets, FIFOs and devices.
-    pub special: Vec<(Vec<u8>, FileKind)>,
+    pub special: Vec<Vec<u8>>,
     /// Folders with a `.git` of their own, which is left out.
     pub nested: Vec<Vec<u8>>,
     /// What could not be looked at, and why. A folder among them hides all that is below it.
@@ -165,7 +165,7 @@ pub(super) fn select(root: &Dir, scope: &Scope, exclude: &[u8], stop: &Stop) -> 
                     meta: entry.meta,
                 })
             }),
-            kind => note(&|s| s.special.push((path(), kind))),
+            _ => note(&|s| s.special.push(path())),
         }
         true
     };
@@ -178,7 +178,7 @@ pub(super) fn select(root: &Dir, scope: &Scope, exclude: &[u8], stop: &Stop) -> 
     selection.unreadable.extend(unreadable);
     selection.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     selection.refused.sort_unstable();
-    selection.special.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    selection.special.sort_unstable();
     selection.nested.sort_unstable();
     Ok(selection)
 }

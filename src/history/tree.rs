@@ -15,6 +15,17 @@ pub(super) struct Leaf {
     pub oid: Oid,
 }
 
+impl Leaf {
+    /// The file that an entry of the index stands for.
+    pub fn of(entry: &git2::IndexEntry) -> Leaf {
+        Leaf {
+            path: entry.path.clone(),
+            mode: entry.mode,
+            oid: entry.id,
+        }
+    }
+}
+
 /// The mode of a folder in a tree.
 pub(super) const FOLDER: u32 = 0o040_000;
 
@@ -175,6 +186,11 @@ impl<'r> Forest<'r> {
     /// The name of the whole tree.
     pub fn oid(&self) -> Oid {
         self.top.oid
+    }
+
+    /// Whether it is the tree of the last commit.
+    pub fn is_base(&self) -> bool {
+        self.base == Some(self.top.oid)
     }
 
     /// What differs from the last commit: each file is told to `change`, each tree that it does not have in the same

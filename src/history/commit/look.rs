@@ -182,7 +182,7 @@ impl Plan {
         for path in refused {
             self.leave_out_unseen(root, path, Why::Refused);
         }
-        for (path, _) in special {
+        for path in special {
             self.leave_out_unseen(root, path, Why::Special);
         }
         let mut found = found.into_iter().peekable();

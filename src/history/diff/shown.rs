@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use super::lines::{GOES_ON, pieces};
 use super::readable::{Json, Text};
 use crate::base::{Error, Kind, Result, human};
+use crate::history::read::is_binary;
 use crate::history::said::said;
 
 /// How a content is shown.
@@ -96,11 +97,6 @@ impl Shown {
             hunks: Vec::new(),
         }
     }
-}
-
-/// As git tells it: a NUL near the beginning.
-pub(super) fn is_binary(content: &[u8]) -> bool {
-    content.iter().take(8000).any(|b| *b == 0)
 }
 
 /// Compares two contents; one that is none is empty.

@@ -2,7 +2,7 @@
 
 use git2::{Direction, ErrorCode, Oid};
 
-use super::super::repository::{Branch, Repository, torn};
+use super::super::repository::{Branch, Repository, short_name, torn};
 use crate::base::{Error, Result, human};
 use crate::history::said::said;
 
@@ -32,7 +32,7 @@ impl Target {
 
     /// The branch there, without `refs/heads/`.
     pub fn branch(&self) -> &str {
-        self.to.strip_prefix("refs/heads/").unwrap_or(&self.to)
+        short_name(&self.to)
     }
 }
 
