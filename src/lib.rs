@@ -9,7 +9,9 @@
 //! | [`check`] | what is wrong with a home, and the safe repairs |
 //! | [`sessions`] | making, labelling, removing and restoring sessions; the index made to agree with the disk; project views |
 //! | [`history`] | session text in git: commit, log, diff, bring back, push, keep small |
-//! | [`browse`] | listing |
+//! | [`archive`] | session ⇄ archive/<id>.tar.zst |
+//! | [`browse`] | list sessions, show what is in them, also in archives |
+//! | [`pack`] | the .tar.zst format: write, read, verify, one member out of many |
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, swap, trash |
 //! | [`state`] | the agent application's own folder: who is running, what in it follows a move |
 //! | [`paths`] | finding and rewriting path references in any spelling |
@@ -30,6 +32,7 @@
     )
 )]
 
+pub mod archive;
 pub mod base;
 pub mod browse;
 pub mod check;
@@ -38,6 +41,7 @@ pub mod disk;
 pub mod history;
 pub mod home;
 pub mod migrate;
+pub mod pack;
 pub mod paths;
 pub mod secrets;
 pub mod sessions;

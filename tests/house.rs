@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 const FLOORS: [&[&str]; 7] = [
     &["base"],
     &["disk"],
-    &["paths", "secrets"],
+    &["pack", "paths", "secrets"],
     &["state"],
     &["home"],
-    &["browse", "check", "history", "migrate", "sessions"],
+    &["archive", "browse", "check", "history", "migrate", "sessions"],
     &["cli"],
 ];
 

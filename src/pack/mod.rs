@@ -1,0 +1,41 @@
+//! The pack, `<id>.tar.zst`: one format for archives, snapshots, exports and packed sources.
+//!
+//! Stock tools come first: `tar --zstd -xf` gives the exact tree. What this room adds stands behind the data, in two
+//! skippable frames that every decoder ignores: the [`Manifest`], and the seek table of the public zstd seekable
+//! format. With them a pack can be listed at once, verified member by member, and read in the middle. A pack that
+//! somebody made by hand has neither, and is read from its beginning.
+//!
+//! ```text
+//! frame  frame  frame …    zstd with checksums: one tar stream, cut where a member begins
+//! skippable 0x184D2A57     "wbhome manifest\n", BLAKE3 of the rest, the manifest as zstd-compressed JSON
+//! skippable 0x184D2A5E     seek table
+//! ```
+
+mod compare;
+mod frames;
+mod manifest;
+mod member;
+mod open;
+mod order;
+mod read;
+mod stream;
+mod survey;
+mod unpack;
+mod verify;
+mod write;
+
+pub use compare::{Difference, compare};
+pub use manifest::{About, Frame, Manifest};
+pub use member::{Member, MemberKind};
+pub use open::{Nature, Pack};
+pub use read::{list, read_member};
+pub use survey::{Survey, survey};
+pub use unpack::{Limits, Unpacked, unpack};
+pub use verify::{Problem, Verified, verify};
+pub use write::{Flaw, FlawKind, Packed, write};
+
+/// The ending of a pack's name.
+pub const ENDING: &str = ".tar.zst";
+
+/// The largest window that any frame of ours asks of its decoder (2²⁷ bytes): more would need a flag.
+pub const WINDOW_LOG: u32 = 27;

@@ -1,0 +1,1 @@
+//! The tar stream in a pack: frames decoded one after the other, members told apart.
