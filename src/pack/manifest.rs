@@ -57,7 +57,7 @@ pub struct Frame {
 const TAG: &[u8; 16] = b"wbhome manifest\n";
 
 /// How the manifest is compressed: of a session of small files it is a twentieth of the pack.
-const LEVEL: i32 = 19;
+const LEVEL: i32 = 15;
 
 /// From this length on that would take longer than it is worth.
 const LONG: usize = 1 << 20;
