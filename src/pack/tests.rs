@@ -166,7 +166,6 @@ fn stock_tools_give_the_exact_tree() {
     assert_eq!(opened.nature(), &Nature::Whole);
     assert_eq!(opened.manifest(), Some(&packed.manifest));
     assert_eq!(opened.digest().unwrap(), packed.blake3);
-    assert!(opened.tail_is_exact().unwrap());
     let into = place.path().join("into");
     fs::create_dir(&into).unwrap();
     in_context(|context| {
@@ -218,7 +217,7 @@ fn every_flipped_bit_is_found() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         bytes
     };
-    assert_eq!(missed(&flipped, whole.len() * 8), []);
+    assert_eq!(missed(&flipped, whole.len() * 8), [0usize; 0]);
     // Behind the data nothing is missing for whoever reads tar; it is then a pack made by hand.
     let data = Pack::open(&pack).unwrap().data_end() as usize;
     let cut = |length: usize| whole[..length].to_vec();
