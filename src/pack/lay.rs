@@ -21,7 +21,7 @@ use super::course::{Expected, Report, Sink};
 use super::tar::Tar;
 use super::trouble::Trouble;
 use super::verify::wrong_digest;
-use super::{Member, MemberKind};
+use super::{Member, MemberKind, short_digest};
 use crate::base::{Context, Error, human};
 use crate::disk::{self, Digest, Dir, Meta, Xattrs};
 
@@ -377,7 +377,7 @@ impl Place<'_> {
             false => Xattrs::of(file)?,
         };
         let mut back = seen(member, &meta, &xattrs);
-        back.blake3 = Some(digest.to_hex().to_string());
+        back.blake3 = Some(short_digest(&digest));
         Ok(back)
     }
 

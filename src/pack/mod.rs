@@ -14,6 +14,7 @@
 mod compare;
 mod course;
 mod frames;
+mod head;
 mod lay;
 mod learn;
 mod manifest;
@@ -41,11 +42,13 @@ mod stock_tests;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
+mod tests;
+#[cfg(test)]
 mod whole_tests;
 
 pub use compare::{Difference, compare};
 pub use manifest::{About, Frame, Manifest};
-pub use member::{Member, MemberKind};
+pub use member::{Member, MemberKind, short_digest};
 pub use open::{Nature, Pack};
 pub use read::{list, read_member};
 pub use survey::{Survey, survey};

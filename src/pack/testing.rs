@@ -95,6 +95,7 @@ pub(super) fn foreign(frames: &[Vec<u8>]) -> Pack {
         place
     });
     Pack {
+        broken_off: None,
         frames: places.collect(),
         file: std::fs::File::open(&path).unwrap(),
         size: frames.concat().len() as u64,
@@ -118,7 +119,7 @@ pub(super) fn whole(contents: &[Vec<u8>]) -> Pack {
         for member in members.iter_mut().filter(|m| m.kind == MemberKind::File) {
             let mut content = Vec::new();
             read_member(&pack, &member.path, &mut content, context).unwrap();
-            member.blake3 = Some(blake3::hash(&content).to_hex().to_string());
+            member.blake3 = Some(crate::pack::short_digest(&blake3::hash(&content)));
         }
         pack.manifest = Some(Manifest {
             format: 1,

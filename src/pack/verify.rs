@@ -9,7 +9,7 @@ use super::course::{Expected, Sink, frame_count, go, part};
 use super::learn::learn;
 use super::tar::Tar;
 use super::trouble::Trouble;
-use super::{Member, MemberKind, Nature, Pack, names};
+use super::{Member, MemberKind, Nature, Pack, names, short_digest};
 use crate::base::{Context, Error, Kind, Result, human};
 use crate::disk::Digest;
 
@@ -208,6 +208,6 @@ impl Sink for Digests<'_> {
 /// What is wrong when a content has this digest; a member of a pack made by hand has none to compare.
 pub(super) fn wrong_digest(member: &Member, digest: &Digest) -> Option<String> {
     let said = member.blake3.as_ref()?;
-    let same = said.as_str() == digest.to_hex().as_str();
+    let same = *said == short_digest(digest);
     (!same).then(|| "its content is not what the manifest has the digest of".into())
 }
