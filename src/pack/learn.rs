@@ -22,16 +22,23 @@ const MOST_MEMBERS: usize = 8_000_000;
 /// What was learned.
 pub(super) struct Learned {
     pub expected: Expected<'static>,
-    /// Why it was not read to its end. What is in `expected` stands before that.
-    pub damage: Option<Damage>,
+    /// What may not be unpacked, and why it was not read to its end: neither is in `expected`.
+    pub damage: Vec<Damage>,
 }
 
-/// Reads a pack made by hand. With `tolerant`, damage ends the reading, not the whole.
+/// Reads a pack made by hand. With `tolerant`, what is wrong with it is told in what was learned.
 ///
 /// # Errors
 /// Damage, what no session can hold, and what lies outside of the session's folder.
 pub(super) fn learn(pack: &Pack, tolerant: bool, context: &Context) -> Result<Learned, Trouble> {
-    let mut members = Vec::new();
+    let (mut members, mut damage) = (Vec::new(), Vec::new());
+    let mut wrong = |found: Trouble| match found {
+        Trouble::Damage(found) if tolerant => {
+            damage.push(found);
+            Ok(())
+        }
+        trouble => Err(trouble),
+    };
     let read = stream::ahead(pack, 0..frame_count(pack), context.stop, |source| {
         let rules = Rules {
             to_the_end: true,
@@ -42,7 +49,10 @@ pub(super) fn learn(pack: &Pack, tolerant: bool, context: &Context) -> Result<Le
         while let Some(header) = tar.next()? {
             // Only now is the one before it known to be whole.
             members.extend(before.take());
-            before = Some(member_of(&header)?);
+            match member_of(&header) {
+                Ok(member) => before = Some(member),
+                Err(refused) => wrong(refused)?,
+            }
             if members.len() > MOST_MEMBERS {
                 let what = "it has more members than any session";
                 return Err(Damage::new("the tar stream", what, 0).into());
@@ -51,13 +61,9 @@ pub(super) fn learn(pack: &Pack, tolerant: bool, context: &Context) -> Result<Le
         members.extend(before);
         Ok(())
     });
-    let damage = match read {
-        Ok(()) => None,
-        Err(Trouble::Damage(damage)) if tolerant => Some(damage),
-        Err(trouble) => return Err(trouble),
-    };
+    read.or_else(&mut wrong)?;
     let root = root_of(&members);
-    let members = below(members, &root)?;
+    let members = below(members, &root, &mut wrong)?;
     Ok(Learned {
         expected: Expected {
             members: Cow::Owned(members),
@@ -139,37 +145,36 @@ fn root_of(members: &[Member]) -> PathBuf {
 }
 
 /// The members below the session's folder, with their paths from there.
-fn below(members: Vec<Member>, root: &Path) -> Result<Vec<Member>, Trouble> {
+fn below(
+    members: Vec<Member>,
+    root: &Path,
+    wrong: &mut dyn FnMut(Trouble) -> Result<(), Trouble>,
+) -> Result<Vec<Member>, Trouble> {
+    let outside = match root.as_os_str().is_empty() {
+        true => "lies outside of the session".to_owned(),
+        false => format!("lies outside of the session's folder {}", human::path(root)),
+    };
     let mut below = Vec::with_capacity(members.len());
     for mut member in members {
-        let wrong = |what: String| {
+        let damage = |what: String| {
             let name = part(member.path.as_os_str().as_bytes());
             Trouble::Damage(Damage::new(name, what, member.frame))
         };
-        let outside = || match root.as_os_str().is_empty() {
-            true => "lies outside of the session".to_owned(),
-            false => format!("lies outside of the session's folder {}", human::path(root)),
-        };
-        let Ok(path) = member.path.strip_prefix(root) else {
+        let Ok(path) = member.path.strip_prefix(root).map(Path::to_path_buf) else {
             // The folders that lead to it are there when somebody packed them from above.
-            if member.kind == MemberKind::Folder && root.starts_with(&*member.path) {
-                continue;
+            if !(member.kind == MemberKind::Folder && root.starts_with(&*member.path)) {
+                wrong(damage(outside.clone()))?;
             }
-            return Err(wrong(outside()));
+            continue;
         };
-        let path = path.to_path_buf();
         if member.kind == MemberKind::HardLink {
-            let link = member
-                .link
-                .as_ref()
-                .map(|link| link.strip_prefix(root).map(Path::to_path_buf));
-            match link {
-                Some(Ok(link)) => member.link = Some(link.into()),
-                _ => {
-                    return Err(wrong(format!(
-                        "is one more name of something that {}",
-                        outside()
-                    )));
+            let first = member.link.as_ref();
+            match first.and_then(|first| first.strip_prefix(root).ok()) {
+                Some(first) => member.link = Some(first.to_path_buf().into()),
+                None => {
+                    let what = format!("is one more name of something that {outside}");
+                    wrong(damage(what))?;
+                    continue;
                 }
             }
         }

@@ -34,6 +34,10 @@ mod verify;
 mod write;
 
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod stock_tests;
 #[cfg(test)]
 mod testing;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::course::{Expected, Sink, Stretch, frame_count, read_one};
 use super::learn::learn;
 use super::tar::Tar;
-use super::trouble::Trouble;
+use super::trouble::{Damage, Trouble};
 use super::verify::wrong_digest;
 use super::{Member, MemberKind, Pack, names};
 use crate::base::{Context, Error, Result};
@@ -53,8 +53,11 @@ pub fn read_member(
 ) -> Result<Option<Member>> {
     let attempt = "can not read from";
     let failed = |trouble: Trouble| trouble.error(attempt, pack);
-    let (expected, damage) = match Expected::from_manifest(pack) {
-        Some(expected) => (expected.map_err(|damage| failed(damage.into()))?, None),
+    let (expected, damage): (_, Vec<Damage>) = match Expected::from_manifest(pack) {
+        Some(expected) => (
+            expected.map_err(|damage| failed(damage.into()))?,
+            Vec::new(),
+        ),
         None => {
             let learned = learn(pack, true, context).map_err(failed)?;
             (learned.expected, learned.damage)
@@ -66,6 +69,7 @@ pub fn read_member(
     };
     let Some(asked) = named(path) else {
         // It could stand in the part that can not be read.
+        let damage = damage.into_iter().next();
         return damage.map_or(Ok(None), |damage| Err(failed(damage.into())));
     };
     let mut number = asked;

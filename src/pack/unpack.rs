@@ -72,7 +72,7 @@ fn unpack_what_is_good(
                 report(damage, &[])?;
             }
             let learned = learn(pack, limits.salvage, context)?;
-            if let Some(damage) = learned.damage {
+            for damage in learned.damage {
                 report(damage, &[])?;
             }
             learned.expected

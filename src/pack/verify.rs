@@ -77,7 +77,7 @@ fn by_hand(pack: &Pack, context: &Context, verified: &mut Verified) -> Result<()
     context.progress.advance(verified.members, verified.bytes);
     verified
         .problems
-        .extend(learned.damage.map(|damage| damage.problem()));
+        .extend(learned.damage.iter().map(|damage| damage.problem()));
     verified.problems.extend(named(members, refused));
     Ok(())
 }
