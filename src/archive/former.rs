@@ -1,10 +1,10 @@
 //! A pack that is there already: is it what the folder holds?
 
-use super::packing::{Archived, manifest_of, told_one, without_bytes};
+use super::packing::{Archived, manifest_of, told_one};
 use crate::base::{Context, Result};
 use crate::disk::Dir;
 use crate::home::SessionId;
-use crate::pack::{self, Difference, FlawKind, Manifest, MemberKind, Pack};
+use crate::pack::{self, FlawKind, MemberKind, Pack};
 
 /// What came of a comparison.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(super) fn compare(
         let what = format!("it is not complete: {}", told_one(&flaw.path, &flaw.why));
         return Ok(Former::Other(what));
     }
-    let differences = differences(&manifest, folder, context)?;
+    let differences = pack::compare(&manifest, folder, context)?;
     Ok(match differences.first() {
         Some(first) => Former::Other(told_one(&first.path, &first.what)),
         None => Former::Same(Archived {
@@ -54,16 +54,4 @@ pub(super) fn compare(
             reused: true,
         }),
     })
-}
-
-/// What of a folder is not in a pack as it is, but for what holds no bytes and was told.
-pub(super) fn differences(
-    manifest: &Manifest,
-    folder: &Dir,
-    context: &Context,
-) -> Result<Vec<Difference>> {
-    let told = without_bytes(manifest);
-    let mut differences = pack::compare(manifest, folder, context)?;
-    differences.retain(|difference| !told(&difference.path));
-    Ok(differences)
 }

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use super::record::pack_of;
 use super::shown;
-use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
 use crate::disk::{self, Dir, NewFile};
 use crate::home::{LockedHome, RelPath, SessionId, trash};
@@ -89,10 +88,8 @@ impl Packing<'_> {
         let fail = |e| Error::io("can not write", &path, e);
         let survey = pack::survey(self.folder, self.id.as_str(), &|_, _| false, context)?;
         self.refuse_unreadable(survey.flaws())?;
-        // It is written, read back and compared.
         let items = survey.members().len() as u64;
         let bytes = survey.bytes();
-        context.progress.stage("packing", Total { items, bytes });
         let file = NewFile::create(archive).map_err(fail)?;
         let about = About {
             created_at: now(context),
@@ -209,15 +206,4 @@ pub(super) fn manifest_of(members: Vec<pack::Member>, id: &SessionId, now: Times
 
 fn now(context: &Context) -> Timestamp {
     context.clock.now()
-}
-
-/// The paths of flaws that hold no bytes: sockets, pipes and devices.
-pub(super) fn without_bytes<'m>(manifest: &'m Manifest) -> impl Fn(&Path) -> bool + 'm {
-    let special: Vec<&ExactPath> = manifest
-        .flaws
-        .iter()
-        .filter(|flaw| flaw.kind == FlawKind::Special)
-        .map(|flaw| &flaw.path)
-        .collect();
-    move |path| special.iter().any(|special| ***special == *path)
 }

@@ -6,7 +6,6 @@
 
 use std::path::Path;
 
-use super::former::differences;
 use super::packing::{Archived, told_one};
 use super::record::{archive_field, folder_of, pack_of};
 use super::shown;
@@ -16,6 +15,7 @@ use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
 use crate::home::{Entry, LockedHome, SessionId};
+use crate::pack;
 
 /// What came of it.
 #[derive(Debug)]
@@ -150,7 +150,7 @@ impl PuttingAway<'_> {
             .root
             .open_beneath(away)
             .map_err(|e| Error::io("can not open the folder", self.home.root().join(away), e))?;
-        let differences = differences(&self.archived.manifest, &moved, self.context)?;
+        let differences = pack::compare(&self.archived.manifest, &moved, self.context)?;
         if let Some(first) = differences.first() {
             return Ok(Err(told_one(&first.path, &first.what)));
         }
