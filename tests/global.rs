@@ -146,6 +146,9 @@ fn every_verb_says_that_there_is_no_home() {
         &["check", "--repair"],
         &["check", "--empty-trash"],
         &["rm", "x"],
+        &["archive", "x"],
+        &["archive", "--idle"],
+        &["unarchive", "x"],
         &["restore", "--from", "trash"],
         &["restore", "x/y", "--from", "twin"],
         &["migrate", "status"],
@@ -895,7 +898,7 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 25] = [
+    const ELSEWHERE: [(&str, &str); 32] = [
         ("commit.noted", "tests/commit.rs"),
         ("commit.locked", "tests/commit.rs"),
         ("commit.packed", "tests/commit.rs"),
@@ -908,6 +911,13 @@ mod killed {
         ("swap.committed", "tests/state.rs"),
         ("swap.step", "tests/state.rs"),
         ("swap.done", "tests/state.rs"),
+        ("archive.published", "tests/archive.rs"),
+        ("archive.away", "tests/archive.rs"),
+        ("journal.turned", "tests/archive.rs"),
+        ("mend.archived", "tests/archive.rs"),
+        ("mend.discarded", "tests/archive.rs"),
+        ("unarchive.unpacked", "tests/unarchive.rs"),
+        ("mend.unarchived", "tests/unarchive.rs"),
         ("journal.entry_renamed", "tests/relink.rs"),
         ("mend.put-away", "tests/rm.rs"),
         ("mend.removed", "tests/rm.rs"),

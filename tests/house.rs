@@ -25,9 +25,11 @@ const FLOORS: [&[&str]; 7] = [
 ];
 
 /// From which room into which one of the same floor: each is a decision.
-const ALONGSIDE: [(&str, &str); 2] = [
+const ALONGSIDE: [(&str, &str); 3] = [
     // A migration finds damage while it reads, and says it in the words of `check`.
     ("migrate", "check"),
+    // A session that comes out of its archive is indexed and counted as `wbhome index` does.
+    ("archive", "sessions"),
     // What was migrated is indexed as `wbhome index` does.
     ("migrate", "sessions"),
 ];

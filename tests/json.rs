@@ -238,6 +238,39 @@ documents! {
     }
     "diff line" DiffLine { kind: String, text: String, unended: bool, }
     "unread file" UnreadFile { path: String, path_bytes: Absent<String>, why: String, }
+    "wbhome/archive/1" Archive {
+        schema: String, sessions: Vec<ArchivedSession>, already: Vec<String>, refused: Vec<RefusedSession>,
+        left: Vec<LeftSession>, interrupted: bool,
+    }
+    "archived session" ArchivedSession {
+        id: String, files: u64, bytes: u64, file: String, packed: u64, blake3: String, reused: bool, folder: bool,
+        kept_because: Null<String>, special: Vec<NotPacked>, changed: Vec<NotPacked>, leftover: Vec<String>,
+    }
+    "not packed" NotPacked { path: String, path_bytes: Absent<String>, why: String, }
+    "refused session" RefusedSession { id: String, why: String, hints: Vec<String>, }
+    "left session" LeftSession { id: String, reason: String, why: String, last_activity: Null<Timestamp>, }
+    "wbhome/archive-plan/1" ArchivePlan {
+        schema: String, keep: bool, sessions: Vec<ToArchive>, already: Vec<String>, refused: Vec<RefusedSession>,
+        left: Vec<LeftSession>,
+    }
+    "session to archive" ToArchive {
+        id: String, files: u64, bytes: u64, last_activity: Null<Timestamp>, archive: bool,
+    }
+    "wbhome/unarchive/1" Unarchive {
+        schema: String, sessions: Vec<SessionBack>, already: Vec<String>, refused: Vec<RefusedSession>,
+        interrupted: bool,
+    }
+    "session back" SessionBack {
+        id: String, files: u64, bytes: u64, was_there: bool, archive: bool, act: Null<String>,
+        was_called: Null<String>, damage: Vec<Damage>, leftover: Vec<String>,
+    }
+    "damage" Damage { part: String, what: String, files: Vec<Location>, }
+    "wbhome/unarchive-plan/1" UnarchivePlan {
+        schema: String, keep: bool, sessions: Vec<ToBringBack>, already: Vec<String>, refused: Vec<RefusedSession>,
+    }
+    "session to bring back" ToBringBack {
+        id: String, files: Null<u64>, bytes: Null<u64>, packed: u64, foreign: bool, folder: bool,
+    }
     "wbhome/migrate/1" Migrate {
         schema: String, source: Exact, home: String, started: Timestamp, finished: Timestamp,
         keep_until: Timestamp, resumed: bool, totals: Totals, classes: Classes, references: References,
@@ -678,6 +711,65 @@ fn rm_and_the_end_of_it() {
     );
     assert_eq!((plan.files, emptied.files, emptied.kept), (2, 2, 0));
     assert_eq!(Some(&emptied.acts[0].act), done.act.0.as_ref());
+}
+
+#[test]
+fn archive_and_back() {
+    let place = Place::with_sessions();
+    let args = ["archive", "crawler", "20240604_数据清洗"];
+    let plan: ArchivePlan = read(
+        "archive-plan/1",
+        &json(&place, &[&args[..], &["-n"]].concat()),
+    );
+    assert_eq!((plan.sessions.len(), plan.keep), (2, false));
+    assert_eq!(
+        (plan.sessions[0].files, plan.sessions[0].archive),
+        (2, false)
+    );
+    let pipe = place.home().join("sessions/20240603_crawler/logs/pipe");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let ran = json(&place, &args);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let done: Archive = read("archive/1", &ran);
+    let [crawler, cleaning] = &done.sessions[..] else {
+        panic!("{ran:?}")
+    };
+    assert_eq!(crawler.special[0].path, "logs/pipe");
+    assert_eq!((crawler.folder, crawler.reused), (false, false));
+    assert!(cleaning.special.is_empty() && !done.interrupted && done.left.is_empty());
+    let entry = &place.index()[0]["archive"];
+    assert_eq!(entry["file"], crawler.file.as_str());
+    assert_eq!(entry["blake3"], crawler.blake3.as_str());
+    assert_eq!(entry["bytes"], crawler.packed);
+    let plan: ArchivePlan = read(
+        "archive-plan/1",
+        &json(&place, &["archive", "--idle", "90d", "-n"]),
+    );
+    assert_eq!(plan.left[0].reason, "active");
+    let again: Archive = read("archive/1", &json(&place, &["archive", "crawler"]));
+    assert_eq!(again.already, ["20240603_crawler"]);
+
+    let args = ["unarchive", "crawler", "api", "--keep"];
+    let plan: UnarchivePlan = read(
+        "unarchive-plan/1",
+        &json(&place, &[&args[..], &["-n"]].concat()),
+    );
+    assert_eq!(plan.sessions[0].files.0, Some(2));
+    assert!(plan.keep && !plan.sessions[0].foreign && !plan.sessions[0].folder);
+    let done: Unarchive = read("unarchive/1", &json(&place, &args));
+    assert_eq!(done.already, ["20240605_api_refactor"]);
+    let back = &done.sessions[0];
+    assert!(back.archive && !back.was_there && back.damage.is_empty());
+    assert!(back.act.0.is_none() && back.was_called.0.is_none());
+    place.put_home("sessions/20240603_crawler/memory/new", "x");
+    let refused: Unarchive = read("unarchive/1", &json(&place, &["unarchive", "crawler"]));
+    assert!(!refused.refused[0].hints.is_empty());
 }
 
 #[test]

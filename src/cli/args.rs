@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
-    check, commit, complete, diff, history, index, init, label, ls, man, migrate, mv, new, path,
-    relink, restore, rm,
+    archive, check, commit, complete, diff, history, index, init, label, ls, man, migrate, mv, new,
+    path, relink, restore, rm, unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -91,6 +91,8 @@ pub(super) enum Verb {
     Index(index::IndexArgs),
     Check(check::CheckArgs),
     Commit(commit::CommitArgs),
+    Archive(archive::ArchiveArgs),
+    Unarchive(unarchive::UnarchiveArgs),
     Relink(relink::RelinkArgs),
     Migrate(migrate::MigrateArgs),
 

@@ -8,6 +8,7 @@
     reason = "the environment and printing belong to this room"
 )]
 
+mod archive;
 mod args;
 mod check;
 mod commit;
@@ -35,6 +36,7 @@ mod relink;
 mod restore;
 mod rm;
 mod signals;
+mod unarchive;
 
 use clap::{CommandFactory, Parser};
 
@@ -89,6 +91,8 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Index(args) => index::run(args, global, console, ctx),
         Verb::Check(args) => check::run(args, global, console, ctx),
         Verb::Commit(args) => commit::run(args, global, console, ctx),
+        Verb::Archive(args) => archive::run(args, global, console, ctx),
+        Verb::Unarchive(args) => unarchive::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),
         Verb::Relink(args) => relink::run(args, global, console, ctx),
         Verb::Migrate(args) => migrate::run(args, global, console, ctx),

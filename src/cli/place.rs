@@ -60,9 +60,22 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 13] = [
-    "check", "commit", "diff", "history", "index", "label", "ls", "mv", "new", "path", "relink",
-    "restore", "rm",
+const VERBS: [&str; 15] = [
+    "archive",
+    "check",
+    "commit",
+    "diff",
+    "history",
+    "index",
+    "label",
+    "ls",
+    "mv",
+    "new",
+    "path",
+    "relink",
+    "restore",
+    "rm",
+    "unarchive",
 ];
 
 /// A text of a room that knows nothing of the command line, with its commands as [`again`] spells them.

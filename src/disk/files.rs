@@ -218,8 +218,10 @@ pub fn remove_tree(dir: &Dir, name: &OsStr) -> io::Result<()> {
         };
         match parent.find(name)? {
             None => {}
-            Some(meta) if meta.kind != FileKind::Folder => parent.unlink(name)?,
-            Some(_) if emptied => parent.remove_folder(name)?,
+            Some(meta) if meta.kind != FileKind::Folder => {
+                writably(&parent, &rel, || parent.unlink(name))?;
+            }
+            Some(_) if emptied => writably(&parent, &rel, || parent.remove_folder(name))?,
             Some(_) => {
                 let below = parent.open_beneath(Path::new(name))?.names()?;
                 todo.push((rel.clone(), true));
@@ -228,6 +230,18 @@ pub fn remove_tree(dir: &Dir, name: &OsStr) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A folder of the tree that nobody may write to, such as one of a package cache, goes all the same.
+fn writably(parent: &Dir, rel: &Path, remove: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    let within = rel.components().nth(1).is_some();
+    match remove() {
+        Err(error) if within && error.kind() == io::ErrorKind::PermissionDenied => {
+            parent.set_mode(0o700)?;
+            remove()
+        }
+        done => done,
+    }
 }
 
 /// The content of a regular file of at most `limit` bytes in an open folder; `None` when nothing is there.

@@ -84,6 +84,15 @@ impl Entry {
         }
     }
 
+    /// An entry with these fields, as one that was kept elsewhere, for the session `id`.
+    pub fn of_fields(id: &SessionId, fields: Map<String, Value>) -> Entry {
+        let mut entry = Entry::new(id);
+        for (key, value) in fields.into_iter().filter(|(key, _)| key != "id") {
+            entry.set(&key, value);
+        }
+        entry
+    }
+
     /// An entry as it stands in a file, under the id that the file gives it.
     pub(super) fn read(id: String, fields: Map<String, Value>) -> Entry {
         Entry { id, fields }

@@ -15,7 +15,7 @@ use super::mend::{self, Mend, Said};
 use super::swap::{self, Settlement};
 use super::{Entry, Index, IndexFile, LockedHome, RelPath, SessionId, trash, views};
 use crate::base::{Context, Error, Result, failpoint, human};
-use crate::disk::{self, Dir, FileKind};
+use crate::disk::{self, Dir, FileKind, Written};
 
 /// A step. Paths are relative to the home.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -210,6 +210,31 @@ impl Pending {
     /// When it can not be removed.
     pub fn forget(self) -> Result<()> {
         disk::remove_file(&self.path)
+    }
+
+    /// The entry becomes another one, in one rename: what was written down to be taken back is to be completed from
+    /// now on.
+    ///
+    /// # Errors
+    /// When it can not be written; then it is what it was.
+    pub fn turn_into(self, steps: Vec<Step>) -> Result<Pending> {
+        for step in &steps {
+            step.check(&self.path)?;
+        }
+        let text = |record: &Record| {
+            serde_json::to_vec_pretty(record).map_err(|e| Error::io("can not write", &self.path, e))
+        };
+        let before = text(&self.record)?;
+        let record = Record {
+            steps,
+            ..self.record
+        };
+        let after = text(&record)?;
+        if disk::replace(&self.path, Some(&before), &after, 0o600)? != Written::Done {
+            return Err(Error::failed("was changed by somebody else:").at(&self.path));
+        }
+        failpoint::hit("journal.turned");
+        Ok(Pending { record, ..self })
     }
 
     fn needs_index(&self) -> bool {
@@ -419,7 +444,7 @@ fn is_temporary(name: &OsStr) -> bool {
 /// [`disk::replace`] such a file may be all there is of an edit by hand.
 fn sweep(home: &LockedHome, context: &Context) -> Result<Option<Settled>> {
     let mut did = Vec::new();
-    for folder in ["", ".wbhome", ".wbhome/journal"] {
+    for folder in ["", "archive", ".wbhome", ".wbhome/journal"] {
         for (name, kind) in disk::read_dir_names(&home.root().join(folder))? {
             if kind == FileKind::File && is_temporary(&name) {
                 let rel = RelPath::new(Path::new(folder).join(&name))?;

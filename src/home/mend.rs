@@ -129,6 +129,39 @@ pub enum Mend {
         /// What they were.
         entries: Vec<Former>,
     },
+    /// The entry of a session says that it has this archive, and with a moment that it is archived.
+    Archived {
+        /// What becomes its entry when it has none.
+        entry: Map<String, Value>,
+        /// The field `archive`.
+        archive: Map<String, Value>,
+        /// When its folder was put away; none when that stays.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<String>,
+        /// The pack.
+        pack: ExactPath,
+        /// What the pack was when that was decided.
+        seen: Seen,
+    },
+    /// The entry of a session says that it is in its folder again, and of its archive what is there.
+    Unarchived {
+        /// What becomes its entry when it has none.
+        entry: Map<String, Value>,
+        /// The field `archive`, in case that the archive stays and the entry does not know it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        archive: Option<Map<String, Value>>,
+    },
+    /// Remove for good what was compared with something else and found to be all in it.
+    Discard {
+        /// What.
+        path: ExactPath,
+        /// What it was when that was decided.
+        seen: Seen,
+        /// What holds all of it.
+        kept_in: ExactPath,
+        /// What that was when it was compared.
+        kept_seen: Seen,
+    },
     /// Remove an act that has nothing left to be taken back.
     Close {
         /// Which.
@@ -198,7 +231,13 @@ impl fmt::Display for Left {
 
 impl Mend {
     pub(super) fn needs_index(&self) -> bool {
-        matches!(self, Mend::Remove { .. } | Mend::Return { .. })
+        matches!(
+            self,
+            Mend::Remove { .. }
+                | Mend::Return { .. }
+                | Mend::Archived { .. }
+                | Mend::Unarchived { .. }
+        )
     }
 
     /// Every path in it, to be checked before one of them is followed.
@@ -239,7 +278,9 @@ impl Mend {
             } => {
                 vec![Path::new(act), &**lies, Path::new(keep)]
             }
-            Mend::Remove { .. } | Mend::Return { .. } => Vec::new(),
+            Mend::Archived { pack, .. } => vec![&**pack],
+            Mend::Discard { path, kept_in, .. } => vec![&**path, &**kept_in],
+            Mend::Remove { .. } | Mend::Return { .. } | Mend::Unarchived { .. } => Vec::new(),
         }
     }
 
@@ -252,12 +293,15 @@ impl Mend {
             | Mend::Folder { path, .. }
             | Mend::Prune { path }
             | Mend::Mode { path, .. }
-            | Mend::Point { path, .. } => path.0.clone(),
+            | Mend::Point { path, .. }
+            | Mend::Discard { path, .. } => path.0.clone(),
             Mend::Close { act } => Path::new(trash::TRASH).join(act),
             Mend::KeepIndex { .. }
             | Mend::IndexBack { .. }
             | Mend::Remove { .. }
-            | Mend::Return { .. } => INDEX.into(),
+            | Mend::Return { .. }
+            | Mend::Archived { .. }
+            | Mend::Unarchived { .. } => INDEX.into(),
         }
     }
 
@@ -309,9 +353,35 @@ impl Mend {
                 keep,
                 seen,
             } => at.index_back((act, lies), keep, seen.as_ref()),
-            // An index that can not be written is no small matter: these two are tried again.
+            Mend::Discard {
+                path,
+                seen,
+                kept_in,
+                kept_seen,
+            } => at.discard(path, seen, kept_in, kept_seen),
+            // An index that can not be written is no small matter: these are tried again.
             Mend::Remove { entries, at: when } => return entries::remove(home, entries, when),
             Mend::Return { entries } => return entries::bring_back(home, entries),
+            Mend::Archived {
+                entry,
+                archive,
+                at: when,
+                pack,
+                seen,
+            } => {
+                return match look(&root, pack)? {
+                    Some(meta) if seen.fits(&meta) => {
+                        entries::archived(home, entry, archive, when.as_deref())
+                    }
+                    _ => Ok(Said::Left(Left {
+                        path: pack.0.clone(),
+                        why: CHANGED.to_owned(),
+                    })),
+                };
+            }
+            Mend::Unarchived { entry, archive } => {
+                return entries::unarchived(home, entry, archive.as_ref());
+            }
             Mend::Close { act } => trash::close(home, act).map(|_| Said::Nothing),
         };
         match said {
@@ -323,6 +393,9 @@ impl Mend {
         }
     }
 }
+
+/// Why a step was not done.
+const CHANGED: &str = "it has changed meanwhile";
 
 /// The index's name in the home, and in an act.
 pub const INDEX: &str = "index.json";

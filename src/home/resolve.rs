@@ -23,8 +23,8 @@ pub struct Candidate {
     pub activity: Option<jiff::Timestamp>,
 }
 
-/// Every session of the home: what the index names, and what lies in `sessions/` beside it, the most recently
-/// active first. A broken index hides nothing that is on the disk.
+/// Every session of the home: what the index names, and what lies in `sessions/` and `archive/` beside it, the most
+/// recently active first. A broken index hides nothing that is on the disk.
 ///
 /// Activity comes from the cache; with `exact` the sessions themselves are looked at.
 ///
@@ -42,7 +42,16 @@ pub fn candidates(home: &Home, exact: bool) -> Result<Vec<Candidate>> {
         .iter()
         .filter(|(_, kind)| *kind == FileKind::Folder)
         .filter_map(|(name, _)| Some((SessionId::of_folder(name)?, Status::Active, None)));
-    for (id, status, activity) in known.chain(folders) {
+    // A pack that somebody has put there by hand is one, too.
+    let in_archive = disk::read_dir_names(&home.archive())?;
+    let packs = in_archive
+        .iter()
+        .filter(|(_, kind)| *kind == FileKind::File)
+        .filter_map(|(name, _)| {
+            let name = name.to_str()?.strip_suffix(".tar.zst")?;
+            Some((SessionId::adopt(name).ok()?, Status::Archived, None))
+        });
+    for (id, status, activity) in known.chain(folders).chain(packs) {
         found.entry(id.clone()).or_insert(Candidate {
             id,
             status,

@@ -287,7 +287,7 @@ fn complete(entry: &mut Entry, seen: &Seen, rebuilding: bool) -> bool {
 
 /// The entry of a session that has none. A sync tag is not taken from the record: what is shared with other
 /// devices is decided in the index alone.
-pub(super) fn new_entry(id: &SessionId, record: Option<&Record>) -> Entry {
+pub fn new_entry(id: &SessionId, record: Option<&Record>) -> Entry {
     let mut entry = Entry::new(id);
     let Some(record) = record else {
         return entry;

@@ -8,5 +8,5 @@ pub mod remove;
 pub mod restore;
 mod scan;
 
-pub use agree::{Changes, Problem, Renamed};
+pub use agree::{Changes, Problem, Renamed, new_entry};
 pub use scan::{ArchiveSeen, Scan, Seen, scan};

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::Said;
-use crate::base::{Result, failpoint, human};
+use crate::base::{Error, Result, failpoint, human};
 use crate::disk;
 use crate::home::trash::Former;
-use crate::home::{Entry, IndexFile, LockedHome, SessionId, Status};
+use crate::home::{Entry, Index, IndexFile, LockedHome, SessionId, Status};
 
 /// Whether a session has its folder, and its archive.
 fn on_disk(home: &LockedHome, id: &SessionId) -> (bool, bool) {
@@ -70,6 +70,81 @@ pub(super) fn bring_back(home: &LockedHome, former: &[Former]) -> Result<Said> {
     Ok(match back.is_empty() {
         true => Said::Nothing,
         false => Said::Did(format!("{} is in the index again", back.join(", "))),
+    })
+}
+
+/// The entry of the session that `fields` describe; made of them when there is none.
+fn entry_of<'i>(index: &'i mut Index, fields: &Map<String, Value>) -> Result<&'i mut Entry> {
+    let id = fields.get("id").and_then(Value::as_str).unwrap_or_default();
+    let fresh = Entry::read(id.to_owned(), fields.clone());
+    let session = fresh.session()?;
+    if index.find(session.as_str()).is_none() {
+        index.insert(fresh);
+    }
+    let found = index.find_mut(session.as_str());
+    found.ok_or_else(|| Error::failed("the entry is not in the index"))
+}
+
+pub(super) fn archived(
+    home: &LockedHome,
+    fields: &Map<String, Value>,
+    archive: &Map<String, Value>,
+    at: Option<&str>,
+) -> Result<Said> {
+    let did = IndexFile::update(home, |index| {
+        let entry = entry_of(index, fields)?;
+        let before = entry.clone();
+        if let Some(at) = at {
+            if let Status::Other(word) = entry.status() {
+                entry.set("status_before", word);
+            }
+            entry.set_status(&Status::Archived);
+            entry.set("archived_at", at);
+            entry.unset("removed_at");
+        }
+        entry.set("archive", archive.clone());
+        Ok((*entry != before).then(|| human::escape(entry.id()).into_owned()))
+    })?;
+    failpoint::hit("mend.archived");
+    Ok(match (did, at) {
+        (None, _) => Said::Nothing,
+        (Some(id), Some(_)) => Said::Did(format!("{id} is archived in the index")),
+        (Some(id), None) => Said::Did(format!("noted the archive of {id} in the index")),
+    })
+}
+
+pub(super) fn unarchived(
+    home: &LockedHome,
+    fields: &Map<String, Value>,
+    archive: Option<&Map<String, Value>>,
+) -> Result<Said> {
+    let did = IndexFile::update(home, |index| {
+        let entry = entry_of(index, fields)?;
+        // What is not there after all is not said to be.
+        let (folder, pack) = on_disk(home, &entry.session()?);
+        let before = entry.clone();
+        if folder {
+            if !entry.status().is_active() {
+                let word = entry.text("status_before").map(Status::parse);
+                entry.set_status(&word.unwrap_or(Status::Active));
+                entry.unset("status_before");
+                entry.unset("removed_at");
+            }
+            entry.set("archived_at", Value::Null);
+        }
+        match archive {
+            Some(archive) if pack && entry.archive().is_none() => {
+                entry.set("archive", archive.clone());
+            }
+            _ if !pack => entry.set("archive", Value::Null),
+            _ => {}
+        }
+        Ok((*entry != before).then(|| human::escape(entry.id()).into_owned()))
+    })?;
+    failpoint::hit("mend.unarchived");
+    Ok(match did {
+        None => Said::Nothing,
+        Some(id) => Said::Did(format!("{id} is active in the index")),
     })
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{INDEX, INDEX_CHANGED, Instead, Left, Said, Seen};
+use super::{CHANGED, INDEX, INDEX_CHANGED, Instead, Left, Said, Seen};
 use crate::base::{Context, Error, Kind, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind, Meta, Written};
 use crate::home::LockedHome;
@@ -71,7 +71,7 @@ impl Place<'_> {
             return Ok(Said::Nothing);
         };
         if !seen.fits(&meta) {
-            return Ok(left(path, "it has changed meanwhile"));
+            return Ok(left(path, CHANGED));
         }
         if let Some(original) = held_by
             && !self.holds(original, &from, path)?
@@ -122,7 +122,7 @@ impl Place<'_> {
             return Ok(Said::Nothing);
         };
         if !seen.fits(&meta) {
-            return Ok(left(from, "it has changed meanwhile"));
+            return Ok(left(from, CHANGED));
         }
         let there = self.find(path)?;
         let replaced = match (&there, instead) {
@@ -220,6 +220,41 @@ impl Place<'_> {
             let _ = dir.remove_folder(&name).and_then(|()| dir.sync());
         }
         Ok(Said::Nothing)
+    }
+
+    pub(super) fn discard(
+        &self,
+        path: &Path,
+        seen: &Seen,
+        kept_in: &Path,
+        kept_seen: &Seen,
+    ) -> Result<Said> {
+        let Some(((dir, name), meta)) = self.find(path)? else {
+            return Ok(Said::Nothing);
+        };
+        if !seen.fits(&meta) {
+            return Ok(left(path, CHANGED));
+        }
+        // The proof must still stand at the moment when the other is removed.
+        match self.find(kept_in)? {
+            Some((_, kept)) if kept_seen.fits(&kept) => {}
+            _ => {
+                let why = format!(
+                    "{}, which holds all of it, has changed meanwhile",
+                    human::path(kept_in)
+                );
+                return Ok(left(path, why));
+            }
+        }
+        disk::remove_tree(&dir, &name)
+            .and_then(|()| dir.sync())
+            .map_err(|e| Error::io("can not remove", path, e))?;
+        failpoint::hit("mend.discarded");
+        Ok(Said::Did(format!(
+            "removed {}, all of which is in {}",
+            human::path(path),
+            human::path(kept_in)
+        )))
     }
 
     pub(super) fn mode(&self, path: &Path, before: u32, after: u32) -> Result<Said> {

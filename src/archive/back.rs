@@ -1,0 +1,469 @@
+//! `wbhome unarchive`: out of the pack, read back and compared, and then into `sessions/` in one rename.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::former::{self, Former};
+use super::packing::told_one;
+use super::record::{archive_field, entry_from, folder_of, pack_of};
+use super::{Refused, shown};
+use crate::base::wire::WirePath;
+use crate::base::{Context, Error, Kind, Result, Stop, Total, failpoint, human};
+use crate::disk::{self, Dir, FileKind};
+use crate::home::journal::{self, Step};
+use crate::home::mend::{self, Mend, Seen};
+use crate::home::trash::{self, Note, Was};
+use crate::home::{Home, IndexFile, LockedHome, Scratch, SessionId, Status};
+use crate::pack::{self, Limits, MemberKind, Nature, Pack, Problem};
+use crate::sessions::reconcile::refresh_cache;
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Which.
+    pub sessions: Vec<SessionId>,
+    /// Leave the packs where they are.
+    pub keep: bool,
+    /// Of a damaged pack, bring back what is proved good.
+    pub force: bool,
+}
+
+/// A session that would be brought back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Planned {
+    /// Its id.
+    pub id: SessionId,
+    /// Files in the pack; none when it was made by hand, and does not say.
+    pub files: Option<u64>,
+    /// Their lengths together.
+    pub bytes: Option<u64>,
+    /// The length of the pack.
+    pub packed: u64,
+    /// Whether the pack was made by hand.
+    pub foreign: bool,
+    /// Whether the folder is there already; it will be compared.
+    pub folder: bool,
+}
+
+/// What would be brought back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// Whether the packs stay.
+    pub keep: bool,
+    /// Session by session.
+    pub sessions: Vec<Planned>,
+    /// Those that are not archived: their folders are in `sessions/`.
+    pub already: Vec<String>,
+    /// Those that can not be brought back.
+    pub refused: Vec<Refused>,
+}
+
+/// What of a pack could not be brought back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// Which part of the pack.
+    pub part: String,
+    /// What is wrong there.
+    pub what: String,
+    /// The files that are missing because of it, below the session.
+    pub files: Vec<WirePath>,
+}
+
+impl From<&Problem> for Damage {
+    fn from(problem: &Problem) -> Damage {
+        Damage {
+            part: problem.part.clone(),
+            what: problem.what.clone(),
+            files: problem.members.iter().cloned().map(WirePath).collect(),
+        }
+    }
+}
+
+/// A session that is back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Done {
+    /// Its id.
+    pub id: SessionId,
+    /// Files in its folder.
+    pub files: u64,
+    /// Their lengths together.
+    pub bytes: u64,
+    /// Whether the folder was there before, and is what the pack holds.
+    pub was_there: bool,
+    /// Whether the pack is still in `archive/`.
+    pub archive: bool,
+    /// The act of the trash that the pack went into, when it was made by hand.
+    pub act: Option<String>,
+    /// What it was called when it was packed, when that was otherwise.
+    pub was_called: Option<String>,
+    /// What is wrong with the pack, and so not here.
+    pub damage: Vec<Damage>,
+    /// What was left and why, a line each.
+    pub leftover: Vec<String>,
+}
+
+impl Done {
+    /// Whether all of it is back.
+    pub fn is_whole(&self) -> bool {
+        self.damage.is_empty() && self.leftover.is_empty()
+    }
+}
+
+/// What was brought back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// Session by session.
+    pub sessions: Vec<Done>,
+    /// Those that were not archived.
+    pub already: Vec<String>,
+    /// Those that were not brought back, and why.
+    pub refused: Vec<Refused>,
+    /// Whether somebody interrupted it: what comes after the last one was not begun.
+    pub interrupted: bool,
+}
+
+/// What bringing these sessions back would do.
+///
+/// # Errors
+/// An index that can not be written.
+pub fn plan(home: &Home, request: &Request) -> Result<Plan> {
+    let index = IndexFile::ready(home)?;
+    let mut plan = Plan {
+        keep: request.keep,
+        sessions: Vec::new(),
+        already: Vec::new(),
+        refused: Vec::new(),
+    };
+    let mut seen = BTreeSet::new();
+    for id in request.sessions.iter().filter(|id| seen.insert(*id)) {
+        let folder = disk::stat(&home.session(id))?.map(|meta| meta.kind);
+        let archive = disk::stat(&home.archive_of(id))?.map(|meta| meta.kind);
+        let looked = match (archive, folder) {
+            (None, Some(FileKind::Folder)) => {
+                plan.already.push(id.to_string());
+                continue;
+            }
+            (None, _) => Err(without_archive(
+                id,
+                index.find(id.as_str()).map(|e| e.status()),
+            )),
+            (Some(FileKind::File), None | Some(FileKind::Folder)) => {
+                planned(home, id, folder.is_some())
+            }
+            (Some(FileKind::File), Some(_)) => Err(Error::failed("stands in the way:")
+                .at(home.session(id))
+                .hint("it is no folder: move it away")),
+            (Some(_), _) => Err(Error::failed("is no file:").at(home.archive_of(id))),
+        };
+        match looked {
+            Ok(planned) => plan.sessions.push(planned),
+            Err(error) => plan.refused.push(Refused::new(id, &error)),
+        }
+    }
+    Ok(plan)
+}
+
+fn without_archive(id: &SessionId, status: Option<Status>) -> Error {
+    let name = shown(id);
+    let quoted = human::quoted(Path::new(id.as_str()));
+    match status {
+        Some(Status::Removed) => Error::failed(format!("{name} has been removed")).hint(format!(
+            "`wbhome restore {quoted} --from trash` brings it back"
+        )),
+        _ => Error::failed(format!("{name} has no archive"))
+            .hint("`wbhome check` tells what is known of it"),
+    }
+}
+
+fn planned(home: &Home, id: &SessionId, folder: bool) -> Result<Planned> {
+    let pack = Pack::open(&home.archive_of(id))?;
+    let content = pack.manifest().map(|manifest| content(&manifest.members));
+    Ok(Planned {
+        id: id.clone(),
+        files: content.map(|(files, _)| files),
+        bytes: content.map(|(_, bytes)| bytes),
+        packed: pack.size(),
+        foreign: *pack.nature() == Nature::Foreign,
+        folder,
+    })
+}
+
+/// Files among members, and their bytes.
+fn content(members: &[pack::Member]) -> (u64, u64) {
+    let files = members.iter();
+    let files = files.filter(|m| matches!(m.kind, MemberKind::File | MemberKind::HardLink));
+    files.fold((0, 0), |(n, bytes), m| (n + 1, bytes + m.size))
+}
+
+/// Brings the sessions back, one after the other: what happens to one does not stop the others.
+///
+/// # Errors
+/// When the sessions can not be counted again in the end.
+pub fn apply(
+    home: &LockedHome,
+    plan: Plan,
+    request: &Request,
+    context: &Context,
+) -> Result<Outcome> {
+    let mut outcome = Outcome {
+        sessions: Vec::new(),
+        already: plan.already,
+        refused: plan.refused,
+        interrupted: false,
+    };
+    for planned in &plan.sessions {
+        match one(home, &planned.id, request, context) {
+            Ok(done) => outcome.sessions.push(done),
+            Err(error) if error.kind() == Kind::Interrupted => {
+                outcome.interrupted = true;
+                break;
+            }
+            Err(error) => {
+                outcome.refused.push(Refused::new(&planned.id, &error));
+                // What could not be completed is for the next command: nothing more is begun on top of it.
+                if home.has_unsettled()? {
+                    break;
+                }
+            }
+        }
+    }
+    // What was done is counted, also when somebody wants to go.
+    let stop = Stop::new();
+    let counting = Context {
+        stop: &stop,
+        ..*context
+    };
+    refresh_cache(home, &counting)?;
+    Ok(outcome)
+}
+
+/// A session's folder, complete, in its place or beside it.
+struct Folder {
+    /// Open.
+    dir: Dir,
+    /// What it was built in; none when it is in its place.
+    scratch: Option<Scratch>,
+    members: Vec<pack::Member>,
+    damage: Vec<Damage>,
+}
+
+fn one(home: &LockedHome, id: &SessionId, request: &Request, context: &Context) -> Result<Done> {
+    context.stop.check()?;
+    let root =
+        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
+    let pack = Pack::open(&home.archive_of(id))?;
+    let folder = match mend::look(&root, &folder_of(id))? {
+        Some(_) => in_place(home, &root, id, &pack, context)?,
+        None => unpacked(home, id, &pack, request.force, context)?,
+    };
+    let (files, bytes) = content(&folder.members);
+    let keep = request.keep || !folder.damage.is_empty();
+    let completed = complete(home, &root, id, &pack, &folder, keep, context)?;
+    let there = mend::look(&root, &folder_of(id))?;
+    let ours = folder
+        .dir
+        .meta()
+        .map_err(|e| Error::io("can not look at", home.session(id), e))?;
+    if there.is_none_or(|there| there.ino != ours.ino) {
+        let error = Error::failed(format!("the place of {} was taken meanwhile", shown(id)));
+        let error = completed.did.into_iter().fold(error, Error::hint);
+        return Err(error.hint("its archive is where it was; look at what is in sessions/ now"));
+    }
+    let top = pack.manifest().map(|manifest| manifest.top.clone());
+    Ok(Done {
+        id: id.clone(),
+        files,
+        bytes,
+        was_there: folder.scratch.is_none(),
+        archive: mend::look(&root, &pack_of(id))?.is_some(),
+        act: completed.act,
+        was_called: top.filter(|top| top != id.as_str()),
+        damage: folder.damage,
+        leftover: completed.left,
+    })
+}
+
+/// The folder is there: it must be what the pack holds.
+fn in_place(
+    home: &LockedHome,
+    root: &Dir,
+    id: &SessionId,
+    pack: &Pack,
+    context: &Context,
+) -> Result<Folder> {
+    let dir = root
+        .open_beneath(&folder_of(id))
+        .map_err(|e| Error::io("can not open the folder", home.session(id), e))?;
+    match former::compare(pack, id, &dir, context)? {
+        Former::Same(archived) => Ok(Folder {
+            dir,
+            scratch: None,
+            members: archived.manifest.members,
+            damage: Vec::new(),
+        }),
+        Former::Other(why) => Err(Error::failed(format!(
+            "{} is in sessions/, and is not what its archive holds: {}",
+            shown(id),
+            human::escape(&why)
+        ))
+        .hint(
+            "give the one in sessions/ another name (`wbhome mv`), or put the archive elsewhere",
+        )),
+    }
+}
+
+/// Unpacks the session beside `sessions/`.
+fn unpacked(
+    home: &LockedHome,
+    id: &SessionId,
+    pack: &Pack,
+    force: bool,
+    context: &Context,
+) -> Result<Folder> {
+    let scratch = home.scratch(context)?;
+    let path = scratch.path().join(id.as_str());
+    let fail = |e| Error::io("can not make the folder", &path, e);
+    let dir = Dir::open(scratch.path())
+        .and_then(|dir| {
+            dir.make(id.as_str().as_ref())?;
+            dir.open_beneath(Path::new(id.as_str()))
+        })
+        .map_err(fail)?;
+    if let Some(manifest) = pack.manifest() {
+        let (items, bytes) = content(&manifest.members);
+        context.progress.stage("unpacking", Total { items, bytes });
+    }
+    let limits = Limits { salvage: force };
+    let unpacked = pack::unpack(pack, &dir, limits, context);
+    context.progress.finish();
+    let unpacked = match unpacked {
+        Ok(unpacked) => unpacked,
+        Err(error) if error.kind() == Kind::Interrupted || force => return Err(error),
+        Err(error) => return Err(damaged(id, pack, error, context)?),
+    };
+    disk::sync_filesystem(&dir).map_err(|e| Error::io("can not write to the disk:", &path, e))?;
+    failpoint::hit("unarchive.unpacked");
+    Ok(Folder {
+        dir,
+        scratch: Some(scratch),
+        members: unpacked.members,
+        damage: unpacked.problems.iter().map(Damage::from).collect(),
+    })
+}
+
+/// What of a damaged pack could be brought back.
+fn damaged(id: &SessionId, pack: &Pack, error: Error, context: &Context) -> Result<Error> {
+    let verified = pack::verify(pack, context)?;
+    let Some(first) = verified.problems.first() else {
+        return Ok(error);
+    };
+    let mut lost: BTreeSet<&PathBuf> = BTreeSet::new();
+    for problem in &verified.problems {
+        lost.extend(&problem.members);
+    }
+    let mut what = format!(
+        "the archive of {} is damaged: {}",
+        shown(id),
+        told_one(Path::new(&first.part), &first.what)
+    );
+    if let Some(first) = lost.first() {
+        what += &format!(
+            "; {} can not be proved good, such as {}",
+            human::plural(lost.len() as u64, "file", "files"),
+            human::path(first)
+        );
+    }
+    let good = human::plural(verified.members, "member is", "members are");
+    Ok(Error::failed(what)
+        .at(pack.path())
+        .hint("a backup may hold a sound one")
+        .hint(format!(
+            "{good} proved good: --force brings those back, and leaves the archive"
+        )))
+}
+
+struct Completed {
+    act: Option<String>,
+    did: Vec<String>,
+    left: Vec<String>,
+}
+
+/// Gives the folder its place; the pack goes last.
+fn complete(
+    home: &LockedHome,
+    root: &Dir,
+    id: &SessionId,
+    pack: &Pack,
+    folder: &Folder,
+    keep: bool,
+    context: &Context,
+) -> Result<Completed> {
+    let path = pack_of(id);
+    let fail = |e| Error::io("can not look at", home.session(id), e);
+    let folder_seen = Seen::of(&folder.dir.meta().map_err(fail)?);
+    let meta = mend::look(root, &path)?
+        .ok_or_else(|| Error::failed("has gone meanwhile:").at(pack.path()))?;
+    let index = IndexFile::ready(home)?;
+    let entry = entry_from(&index, id, pack.manifest(), &folder.dir);
+    let mut steps = Vec::new();
+    if let Some(scratch) = &folder.scratch {
+        let name = scratch.path().file_name().unwrap_or_default();
+        steps.push(Step::Rename {
+            from: format!(".wbhome/tmp/{}/{id}", name.to_string_lossy()),
+            to: format!("sessions/{id}"),
+        });
+    }
+    let mut act = None;
+    let step = |step| Step::Mend { step };
+    let archive = match keep {
+        true => Some(archive_field(id, pack.size(), &pack.digest()?)),
+        false => None,
+    };
+    if !keep {
+        // Nobody can prove that a pack made by hand held nothing more.
+        steps.push(step(match pack.manifest() {
+            Some(_) => Mend::Discard {
+                path: path.into(),
+                seen: Seen::of(&meta),
+                kept_in: folder_of(id).into(),
+                kept_seen: folder_seen,
+            },
+            None => {
+                let was = Was::new(&path);
+                let lies = was.lies.clone();
+                let note = Note {
+                    why: format!("brought {} back from a pack made by hand", shown(id)),
+                    at: context.clock.now().to_string(),
+                    command: Some("unarchive".to_owned()),
+                    was: vec![was],
+                    ..Note::default()
+                };
+                let name = trash::open(home, note, context)?;
+                act = Some(name.clone());
+                Mend::PutAway {
+                    path: path.into(),
+                    act: name,
+                    lies: lies.into(),
+                    seen: Seen::of(&meta),
+                    held_by: None,
+                }
+            }
+        }));
+    }
+    steps.push(step(Mend::Unarchived {
+        entry: entry.fields().clone(),
+        archive,
+    }));
+    steps.push(Step::Views {
+        ids: Some(vec![id.to_string()]),
+    });
+    let completed =
+        journal::begin(home, "unarchive", steps, context)?.complete_telling(home, context)?;
+    Ok(Completed {
+        act,
+        did: completed.did,
+        left: completed.left.iter().map(ToString::to_string).collect(),
+    })
+}

@@ -1,0 +1,57 @@
+//! A pack that is there already: is it what the folder holds?
+
+use super::packing::{Archived, manifest_of, told_one};
+use crate::base::{Context, Result};
+use crate::disk::Dir;
+use crate::home::SessionId;
+use crate::pack::{self, FlawKind, MemberKind, Pack};
+
+/// What came of a comparison.
+#[derive(Debug)]
+pub(super) enum Former {
+    /// The pack is sound, and the folder is what it holds.
+    Same(Archived),
+    /// It is not, or nobody can tell; why.
+    Other(String),
+}
+
+/// Reads the pack, and the folder beside it.
+pub(super) fn compare(
+    pack: &Pack,
+    id: &SessionId,
+    folder: &Dir,
+    context: &Context,
+) -> Result<Former> {
+    let verified = pack::verify(pack, context)?;
+    if let Some(problem) = verified.problems.first() {
+        let what = format!("it is damaged: {}: {}", problem.part, problem.what);
+        return Ok(Former::Other(what));
+    }
+    let manifest = match pack.manifest() {
+        Some(manifest) => manifest.clone(),
+        None => {
+            let members = pack::list(pack, context)?;
+            let told = |m: &pack::Member| m.kind != MemberKind::File || m.blake3.is_some();
+            if !members.iter().all(told) {
+                let why = "it was made by hand, and says nothing of its content";
+                return Ok(Former::Other(why.to_owned()));
+            }
+            manifest_of(members, id, context.clock.now())
+        }
+    };
+    let incomplete = |kind| manifest.flaws.iter().find(|flaw| flaw.kind == kind);
+    if let Some(flaw) = incomplete(FlawKind::Changed).or(incomplete(FlawKind::Unreadable)) {
+        let what = format!("it is not complete: {}", told_one(&flaw.path, &flaw.why));
+        return Ok(Former::Other(what));
+    }
+    let differences = pack::compare(&manifest, folder, context)?;
+    Ok(match differences.first() {
+        Some(first) => Former::Other(told_one(&first.path, &first.what)),
+        None => Former::Same(Archived {
+            bytes: pack.size(),
+            blake3: pack.digest()?,
+            manifest,
+            reused: true,
+        }),
+    })
+}

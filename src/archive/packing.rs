@@ -1,0 +1,209 @@
+//! One session into a pack that has been read back, under its final name.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::record::pack_of;
+use super::shown;
+use crate::base::{Context, Error, Result, Total, failpoint, human};
+use crate::disk::{self, Dir, NewFile};
+use crate::home::{LockedHome, RelPath, SessionId, trash};
+use crate::pack::{self, About, Flaw, FlawKind, Manifest, MemberKind, Pack};
+
+/// So often is a session packed that is written to meanwhile.
+const ATTEMPTS: u32 = 3;
+
+/// So many things are named where there may be thousands.
+const NAMED: usize = 3;
+
+/// The pack of a session, as it stands in `archive/`.
+#[derive(Debug)]
+pub(super) struct Archived {
+    pub manifest: Manifest,
+    pub bytes: u64,
+    pub blake3: String,
+    /// Whether it was there before.
+    pub reused: bool,
+}
+
+impl Archived {
+    /// Files in it, and their bytes.
+    pub fn content(&self) -> (u64, u64) {
+        let files = self.manifest.members.iter();
+        let files = files.filter(|m| matches!(m.kind, MemberKind::File | MemberKind::HardLink));
+        files.fold((0, 0), |(n, bytes), m| (n + 1, bytes + m.size))
+    }
+
+    /// What is not in it as it was, of this kind.
+    pub fn flaws(&self, kind: FlawKind) -> Vec<&Flaw> {
+        let flaws = self.manifest.flaws.iter();
+        flaws.filter(|flaw| flaw.kind == kind).collect()
+    }
+}
+
+/// How a session is packed.
+pub(super) struct Packing<'a> {
+    pub home: &'a LockedHome,
+    pub id: &'a SessionId,
+    /// The session's folder.
+    pub folder: &'a Dir,
+    /// What the pack keeps of its entry.
+    pub entry: Map<String, Value>,
+    pub level: i32,
+    /// Whether a pack is good that holds a beginning of what goes on growing.
+    pub force: bool,
+    pub context: &'a Context<'a>,
+}
+
+impl Packing<'_> {
+    /// Packs the session. With `instead` the pack that has the name now goes into the trash.
+    pub fn pack(&self, instead: bool) -> Result<Archived> {
+        let folder = self.home.archive();
+        disk::create_private_folder(&folder)?;
+        let archive =
+            Dir::open(&folder).map_err(|e| Error::io("can not open the folder", &folder, e))?;
+        let mut attempt = 1;
+        loop {
+            let (file, archived) = self.write(&archive)?;
+            let changed = archived.flaws(FlawKind::Changed);
+            if !changed.is_empty() && attempt < ATTEMPTS {
+                attempt += 1;
+                continue;
+            }
+            if !changed.is_empty() && !self.force {
+                return Err(self.being_written(&changed));
+            }
+            self.publish(&archive, file, instead)?;
+            return Ok(archived);
+        }
+    }
+
+    /// Writes a pack without a name, and reads it back from the disk.
+    fn write<'d>(&self, archive: &'d Dir) -> Result<(NewFile<'d>, Archived)> {
+        let context = self.context;
+        let path = self.home.archive_of(self.id);
+        let fail = |e| Error::io("can not write", &path, e);
+        let survey = pack::survey(self.folder, self.id.as_str(), &|_, _| false, context)?;
+        self.refuse_unreadable(survey.flaws())?;
+        let items = survey.members().len() as u64;
+        let bytes = survey.bytes();
+        let file = NewFile::create(archive).map_err(fail)?;
+        let about = About {
+            created_at: now(context),
+            entry: Some(self.entry.clone()),
+        };
+        let threads = u32::try_from(rayon::current_num_threads()).unwrap_or(1);
+        let written = pack::write(
+            file.file(),
+            self.folder,
+            survey,
+            about,
+            self.level,
+            threads,
+            context,
+        )?;
+        self.refuse_unreadable(&written.manifest.flaws)?;
+        file.sync().map_err(fail)?;
+        disk::drop_cache(file.file());
+        context
+            .progress
+            .stage("reading back", Total { items, bytes });
+        let again = file.file().try_clone().map_err(fail)?;
+        let verified = pack::verify(&Pack::of(again, &path)?, context)?;
+        context.progress.finish();
+        if let Some(problem) = verified.problems.first() {
+            return Err(Error::failed(format!(
+                "the pack of {} could not be read back as it was written: {}: {}",
+                shown(self.id),
+                problem.part,
+                human::escape(&problem.what)
+            ))
+            .hint("the session is untouched; the disk or the memory may be failing"));
+        }
+        let archived = Archived {
+            manifest: written.manifest,
+            bytes: written.bytes,
+            blake3: written.blake3,
+            reused: false,
+        };
+        Ok((file, archived))
+    }
+
+    fn publish(&self, archive: &Dir, mut file: NewFile, instead: bool) -> Result<()> {
+        let rel = pack_of(self.id);
+        if instead && disk::stat(&self.home.archive_of(self.id))?.is_some() {
+            let why = format!("another pack of {} takes its place", shown(self.id));
+            trash::put(self.home, &RelPath::new(&rel)?, &why, self.context)?;
+        }
+        let name = rel.file_name().unwrap_or(OsStr::new(""));
+        file.publish(name)
+            .and_then(|()| archive.sync())
+            .map_err(|e| Error::io("can not write", self.home.root().join(&rel), e))?;
+        failpoint::hit("archive.published");
+        Ok(())
+    }
+
+    fn refuse_unreadable(&self, flaws: &[Flaw]) -> Result<()> {
+        let unreadable: Vec<&Flaw> = flaws
+            .iter()
+            .filter(|flaw| flaw.kind == FlawKind::Unreadable)
+            .collect();
+        match unreadable.is_empty() {
+            true => Ok(()),
+            false => Err(Error::failed(format!(
+                "{} can not be read whole: {}",
+                shown(self.id),
+                told(&unreadable)
+            ))
+            .hint(
+                "set its permissions right (`chmod`, `chown`), or repair the disk, and try again",
+            )),
+        }
+    }
+
+    fn being_written(&self, changed: &[&Flaw]) -> Error {
+        Error::failed(format!(
+            "{} is being written: {}",
+            shown(self.id),
+            told(changed)
+        ))
+        .hint("try again when its session has ended; --force packs what is there, and leaves the folder where it is")
+    }
+}
+
+/// Flaws in a line: the first few.
+pub(super) fn told(flaws: &[&Flaw]) -> String {
+    let named = flaws.iter().take(NAMED);
+    let named = named.map(|flaw| told_one(&flaw.path, &flaw.why));
+    let mut told = named.collect::<Vec<_>>().join("; ");
+    if flaws.len() > NAMED {
+        told += &format!("; and {} more", human::count((flaws.len() - NAMED) as u64));
+    }
+    told
+}
+
+/// A path and what is wrong with it.
+pub(super) fn told_one(path: &Path, why: &str) -> String {
+    format!("{} ({})", human::path(path), human::escape(why))
+}
+
+/// Foreign packs have members without all that a manifest says; what is compared is these.
+pub(super) fn manifest_of(members: Vec<pack::Member>, id: &SessionId, now: Timestamp) -> Manifest {
+    Manifest {
+        format: 0,
+        created_at: now,
+        made_by: String::new(),
+        top: id.to_string(),
+        entry: None,
+        flaws: Vec::new(),
+        frames: Vec::new(),
+        members,
+    }
+}
+
+fn now(context: &Context) -> Timestamp {
+    context.clock.now()
+}

@@ -1,0 +1,198 @@
+//! The folder of a session that has its pack: out of `sessions/`, compared once more, and gone.
+//!
+//! What is written down first is how it comes back. When it has been compared where nobody writes to it by its name,
+//! that note is replaced, in one rename, by the one that completes the archiving. A kill at any point leaves the session
+//! whole: in its folder, in the trash, or in its pack.
+
+use std::path::Path;
+
+use super::packing::{Archived, told_one};
+use super::record::{archive_field, folder_of, pack_of};
+use super::shown;
+use crate::base::{Context, Error, Result, failpoint, human};
+use crate::disk::{self, Dir, FileKind};
+use crate::home::journal::{self, Step};
+use crate::home::mend::{self, Mend, Seen};
+use crate::home::trash::{self, Note, Was};
+use crate::home::{Entry, LockedHome, SessionId};
+use crate::pack;
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Put {
+    /// It is archived. What was left and why, a line each.
+    Away(Vec<String>),
+    /// Somebody has written to it meanwhile: it is back in its place.
+    Back(String),
+}
+
+/// A session that has been packed.
+pub(super) struct PuttingAway<'a> {
+    pub home: &'a LockedHome,
+    pub root: &'a Dir,
+    pub id: &'a SessionId,
+    /// What becomes its entry when it has none.
+    pub entry: &'a Entry,
+    pub archived: &'a Archived,
+    pub context: &'a Context<'a>,
+}
+
+impl PuttingAway<'_> {
+    /// The step that notes the pack in the index.
+    pub fn noting(&self, at: Option<String>) -> Result<Step> {
+        let Archived { bytes, blake3, .. } = self.archived;
+        Ok(Step::Mend {
+            step: Mend::Archived {
+                entry: self.entry.fields().clone(),
+                archive: archive_field(self.id, *bytes, blake3),
+                at,
+                pack: pack_of(self.id).into(),
+                seen: self.pack_seen()?,
+            },
+        })
+    }
+
+    fn pack_seen(&self) -> Result<Seen> {
+        let pack = pack_of(self.id);
+        match mend::look(self.root, &pack)? {
+            Some(meta) if meta.kind == FileKind::File => Ok(Seen::of(&meta)),
+            _ => Err(Error::failed("has gone meanwhile:").at(self.home.root().join(pack))),
+        }
+    }
+
+    /// Notes the pack, and leaves the folder where it is.
+    pub fn keep(&self) -> Result<()> {
+        let steps = vec![self.noting(None)?];
+        journal::begin(self.home, "archive", steps, self.context)?
+            .complete(self.home, self.context)?;
+        Ok(())
+    }
+
+    /// Puts the folder away.
+    pub fn put(&self) -> Result<Put> {
+        let (home, context) = (self.home, self.context);
+        let folder = folder_of(self.id);
+        let was = Was::new(&folder);
+        let lies = was.lies.clone();
+        let note = Note {
+            why: format!("archived the session {}", human::escape(self.id.as_str())),
+            at: context.clock.now().to_string(),
+            command: Some("archive".to_owned()),
+            was: vec![was],
+            ..Note::default()
+        };
+        let act = trash::open(home, note, context)?;
+        let close = Mend::Close { act: act.clone() };
+        let back = Mend::BringBack {
+            act: act.clone(),
+            lies: lies.clone().into(),
+            path: folder.clone().into(),
+        };
+        let steps = [back, close.clone()].map(|step| Step::Mend { step });
+        let pending = journal::begin(home, "archive", steps.to_vec(), context)?;
+        let away = Path::new(".wbhome/trash").join(&act).join(lies);
+        let looked = self.move_away(&folder, &away).and_then(|()| {
+            failpoint::hit("archive.away");
+            self.look_again(&away)
+        });
+        let seen = match looked {
+            Ok(Ok(seen)) => seen,
+            Ok(Err(why)) => {
+                pending.complete(home, context)?;
+                self.refuse_lost(&act)?;
+                return Ok(Put::Back(why));
+            }
+            Err(error) => {
+                pending.complete(home, context)?;
+                self.refuse_lost(&act)?;
+                return Err(error);
+            }
+        };
+        let discard = Mend::Discard {
+            path: away.into(),
+            seen,
+            kept_in: pack_of(self.id).into(),
+            kept_seen: self.pack_seen()?,
+        };
+        let steps = vec![
+            self.noting(Some(context.clock.now().to_string()))?,
+            Step::Views {
+                ids: Some(vec![self.id.to_string()]),
+            },
+            Step::Mend { step: discard },
+            Step::Mend { step: close },
+        ];
+        let completed = pending.turn_into(steps)?.complete_telling(home, context)?;
+        Ok(Put::Away(
+            completed.left.iter().map(ToString::to_string).collect(),
+        ))
+    }
+
+    fn move_away(&self, folder: &Path, away: &Path) -> Result<()> {
+        let fail = |e| Error::io("can not be put away:", self.home.root().join(folder), e);
+        let parent = |path: &Path| path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let name = folder.file_name().unwrap_or_default();
+        let sessions = self.root.open_beneath(&parent(folder)).map_err(fail)?;
+        let trash = self.root.make_beneath(&parent(away)).map_err(fail)?;
+        sessions
+            .rename(name, &trash, name)
+            .and_then(|()| trash.sync())
+            .and_then(|()| sessions.sync())
+            .map_err(fail)
+    }
+
+    /// Compares the folder where it is now: what it is, or why it must go back.
+    fn look_again(&self, away: &Path) -> Result<std::result::Result<Seen, String>> {
+        if let Some(who) = self.writer_in(away)? {
+            return Ok(Err(who));
+        }
+        let moved = self
+            .root
+            .open_beneath(away)
+            .map_err(|e| Error::io("can not open the folder", self.home.root().join(away), e))?;
+        let differences = pack::compare(&self.archived.manifest, &moved, self.context)?;
+        if let Some(first) = differences.first() {
+            return Ok(Err(told_one(&first.path, &first.what)));
+        }
+        // Whoever has opened a file while it was compared.
+        if let Some(who) = self.writer_in(away)? {
+            return Ok(Err(who));
+        }
+        let meta = moved
+            .meta()
+            .map_err(|e| Error::io("can not look at", self.home.root().join(away), e))?;
+        Ok(Ok(Seen::of(&meta)))
+    }
+
+    fn writer_in(&self, away: &Path) -> Result<Option<String>> {
+        let real = disk::real_path(self.home.root())?.join(away);
+        let open = disk::open_below(&real).seen;
+        let writer = open.into_iter().find(|file| file.writing);
+        Ok(writer.map(|file| {
+            format!(
+                "{} (process {}) has a file of it open for writing",
+                human::escape(&file.program),
+                file.pid
+            )
+        }))
+    }
+
+    /// When its place was taken while it was away, that is told before anything else.
+    fn refuse_lost(&self, act: &str) -> Result<()> {
+        let Some(act) = trash::act(self.home, act) else {
+            return Ok(());
+        };
+        if act.holds(self.root).is_empty() {
+            return Ok(());
+        }
+        Err(Error::failed(format!(
+            "{} was put away to be compared, and its place was taken meanwhile: it is in {}",
+            shown(self.id),
+            human::path(&act.folder())
+        ))
+        .hint(format!(
+            "`wbhome restore {} --from trash --force` brings it back; what has its place now goes into the trash",
+            act.name
+        )))
+    }
+}

@@ -1,0 +1,161 @@
+//! `wbhome unarchive`: sessions out of their packs.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::Args;
+
+use super::archive::{already, content, exit, interrupted, refused};
+use super::args::Global;
+use super::output::{Console, STRONG, styled};
+use super::{complete, place};
+use crate::archive::back::{self, Done, Outcome, Plan, Request};
+use crate::base::{Context, Exit, Result, human};
+use crate::home::{Home, resolve_in};
+
+/// Bring archived sessions back into sessions/, exactly as they were
+///
+/// Everything is read back and compared before the session gets its place; then its archive goes. One that was made by
+/// hand goes into the trash instead. A session that is in sessions/ already is never written over.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wbhome unarchive 20240603_crawler
+  wbhome unarchive crawler --keep     and its archive stays")]
+pub(super) struct UnarchiveArgs {
+    /// Sessions: ids, unique parts of ids
+    #[arg(required = true, value_name = "SESSION", add = complete::sessions())]
+    sessions: Vec<String>,
+    /// Leave the archives where they are
+    #[arg(long)]
+    keep: bool,
+    /// Of a damaged archive, bring back what is proved good; the archive stays
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn run(
+    args: UnarchiveArgs,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    let home = place::open(global)?;
+    let sessions = args
+        .sessions
+        .iter()
+        .map(|query| resolve_in(&home, query))
+        .collect::<Result<_>>()?;
+    let request = Request {
+        sessions,
+        keep: args.keep,
+        force: args.force,
+    };
+    if global.dry_run {
+        let plan = back::plan(&home, &request)?;
+        refused(&plan.refused, global, console);
+        console.result("unarchive-plan/1", &plan, |out| write_plan(out, &plan))?;
+        return Ok(exit(
+            plan.refused.len(),
+            plan.sessions.len() + plan.already.len(),
+            true,
+        ));
+    }
+    let locked = place::lock(&home, "unarchive", global, console, ctx)?;
+    let plan = back::plan(&locked, &request)?;
+    let done = back::apply(&locked, plan, &request, ctx)?;
+    for session in &done.sessions {
+        warn(session, &locked, global, console);
+    }
+    refused(&done.refused, global, console);
+    console.report("unarchive/1", &done, |out| write(out, &done))?;
+    let exit = exit(
+        done.refused.len(),
+        done.sessions.len() + done.already.len(),
+        done.sessions.iter().all(Done::is_whole),
+    );
+    Ok(match done.interrupted {
+        true => interrupted(console),
+        false => exit,
+    })
+}
+
+fn warn(session: &Done, home: &Home, global: &Global, console: &Console) {
+    let id = human::escape(session.id.as_str());
+    for damage in &session.damage {
+        let files = match damage.files.as_slice() {
+            [] => String::new(),
+            files => {
+                let named: Vec<String> = files.iter().map(|file| human::path(file)).collect();
+                format!("; missing: {}", named.join(", "))
+            }
+        };
+        console.warn(&format!(
+            "{id}: {} of its archive: {}{files}",
+            human::escape(&damage.part),
+            human::escape(&damage.what)
+        ));
+    }
+    for left in &session.leftover {
+        console.warn(&format!("{id}: {}", human::escape(left)));
+    }
+    if let Some(was) = &session.was_called {
+        let folder = |id: &str| place::quoted(&home.sessions().join(id));
+        console.note(&format!(
+            "{id} was called {} when it was archived.",
+            human::escape(was)
+        ));
+        console.hint(&format!(
+            "what it says of itself follows its name by: {} relink {} {} {}",
+            place::again(global),
+            folder(was),
+            folder(session.id.as_str()),
+            place::quoted(Path::new(session.id.as_str()))
+        ));
+    }
+}
+
+fn write(out: &mut String, done: &Outcome) {
+    for session in &done.sessions {
+        let there = match session.was_there {
+            true => "   was in sessions/ already, the same",
+            false => "",
+        };
+        let archive = match (&session.act, session.archive) {
+            (Some(_), _) => "   its archive is in the trash",
+            (None, true) => "   its archive stays",
+            (None, false) => "",
+        };
+        let _ = writeln!(
+            out,
+            "{}   {}{there}{archive}",
+            styled(STRONG, human::escape(session.id.as_str())),
+            content(session.files, session.bytes)
+        );
+    }
+    already(out, &done.already, "is not archived: it is in sessions/");
+}
+
+fn write_plan(out: &mut String, plan: &Plan) {
+    for session in &plan.sessions {
+        let what = match (session.files, session.bytes) {
+            (Some(files), Some(bytes)) => content(files, bytes),
+            _ => format!("{} packed", human::size(session.packed)),
+        };
+        let foreign = match session.foreign {
+            true => "   made by hand",
+            false => "",
+        };
+        let folder = match session.folder {
+            true => "   is in sessions/ already, and would be compared",
+            false => "",
+        };
+        let _ = writeln!(
+            out,
+            "{}   {what}{foreign}{folder}",
+            styled(STRONG, human::escape(session.id.as_str()))
+        );
+    }
+    already(out, &plan.already, "is not archived: it is in sessions/");
+    let many = human::plural(plan.sessions.len() as u64, "session", "sessions");
+    let _ = writeln!(out, "{many} would be brought back. Nothing was changed.");
+}

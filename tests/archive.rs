@@ -1,0 +1,579 @@
+//! `wbhome archive`: a session becomes one file that stock tools unpack, and nothing of it is lost on the way.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "it lays out folders, and says what went wrong"
+)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use insta::assert_snapshot;
+use support::home::tool;
+use support::{Entry, Place, differences, has_tool, tree};
+
+const ID: &str = "20240603_crawler";
+const PACK: &str = "archive/20240603_crawler.tar.zst";
+
+/// A session with everything that a folder can hold, and two plain ones.
+fn place() -> Place {
+    let place = Place::with_sessions();
+    let at = |rel: &str| format!("sessions/{ID}/{rel}");
+    let root = place.home().join(at(""));
+    place.put_home(&at("memory/记忆/长期.md"), "数据\n".repeat(500));
+    place.put_home(&at("artifacts/empty"), "");
+    place.put_home(&at("artifacts/zeros.bin"), vec![0u8; 300_000]);
+    place.put_home(&at("logs/run.log"), "line\n".repeat(4000));
+    place.put_home(&at(&format!("artifacts/{}.txt", "长".repeat(80))), "long");
+    fs::write(
+        root.join("artifacts")
+            .join(std::ffi::OsStr::from_bytes(b"a\xff\n")),
+        "x",
+    )
+    .unwrap();
+    fs::create_dir_all(root.join("artifacts/空/更空")).unwrap();
+    symlink("../memory/记忆", root.join("artifacts/latest")).unwrap();
+    symlink("/nowhere/没有", root.join("artifacts/dangling")).unwrap();
+    fs::hard_link(root.join("logs/run.log"), root.join("logs/same.log")).unwrap();
+    for (rel, mode) in [
+        ("artifacts/empty", 0o400),
+        ("artifacts/zeros.bin", 0o755),
+        ("memory", 0o700),
+    ] {
+        fs::set_permissions(root.join(rel), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let _ = xattr::set(root.join("logs/run.log"), "user.备注", b"a\0b");
+    let mut nanos = 1;
+    for entry in walkdir::WalkDir::new(&root).contents_first(true) {
+        let entry = entry.unwrap();
+        if !entry.file_type().is_symlink() {
+            nanos += 7;
+            let then = SystemTime::UNIX_EPOCH + Duration::new(1_717_405_200, nanos);
+            fs::File::open(entry.path())
+                .unwrap()
+                .set_modified(then)
+                .unwrap();
+        }
+    }
+    place.ok([
+        "label",
+        "crawler",
+        "--project",
+        "alpha",
+        "--tag",
+        "网",
+        "-q",
+    ]);
+    place
+}
+
+fn session(place: &Place, id: &str) -> BTreeMap<Vec<u8>, Entry> {
+    tree(&place.home().join("sessions").join(id))
+}
+
+fn entry(place: &Place, id: &str) -> serde_json::Value {
+    let index = place.index();
+    let found = index.as_array().unwrap().iter().find(|e| e["id"] == id);
+    found.unwrap().clone()
+}
+
+#[test]
+fn it_becomes_one_file_that_stock_tools_unpack_to_the_exact_tree() {
+    let place = place();
+    let before = session(&place, ID);
+    let ran = place.run(["archive", "crawler"]);
+    ran.expect(0);
+    let line = ran.stdout.lines().next().unwrap();
+    assert!(
+        line.starts_with("20240603_crawler   9 files, ") && line.contains(" → "),
+        "{line}"
+    );
+    assert!(
+        ran.stdout
+            .ends_with("Back again: wbhome unarchive 20240603_crawler\n"),
+        "{ran:?}"
+    );
+    assert!(!place.home().join("sessions").join(ID).exists());
+    assert!(!place.home().join("projects/alpha").join(ID).exists());
+    assert_eq!(place.acts(), [""; 0]);
+    assert!(place.names(".wbhome/journal").is_empty());
+    assert_eq!(place.mode(format!("{}/{PACK}", support::home::HOME)), 0o600);
+    let entry = entry(&place, ID);
+    assert_eq!(
+        (&entry["status"], &entry["tags"][0]),
+        (&"archived".into(), &"网".into())
+    );
+    assert_eq!(entry["archived_at"], support::NOW);
+    let pack = place.home().join(PACK);
+    assert_eq!(entry["archive"]["blake3"], support::digest(&pack));
+    assert_eq!(
+        entry["archive"]["bytes"],
+        fs::metadata(&pack).unwrap().len()
+    );
+    place.ok(["check"]);
+    place.ok(["index", "-q"]);
+    assert_eq!(self::entry(&place, ID), entry, "the index agrees already");
+
+    if !has_tool("zstd") || !has_tool("tar") {
+        return;
+    }
+    let pack = pack.to_str().unwrap();
+    tool("zstd", &["-t", "-q", pack]);
+    tool("zstd", &["-l", pack]);
+    for (unpacker, args) in [
+        (
+            "tar",
+            &["--zstd", "--xattrs", "--xattrs-include=*", "-xpf"][..],
+        ),
+        ("bsdtar", &["-xpf"]),
+    ] {
+        if !has_tool(unpacker) {
+            continue;
+        }
+        let into = place.path(unpacker);
+        fs::create_dir(&into).unwrap();
+        tool(
+            unpacker,
+            &[args, &[pack, "-C", into.to_str().unwrap()]].concat(),
+        );
+        let names: Vec<_> = fs::read_dir(&into)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(names, [ID]);
+        assert_eq!(
+            differences(&before, &tree(&into.join(ID))),
+            "",
+            "{unpacker}"
+        );
+        let note = xattr::get(into.join(ID).join("logs/run.log"), "user.备注");
+        assert_eq!(note.unwrap().as_deref(), Some(&b"a\0b"[..]), "{unpacker}");
+    }
+}
+
+#[test]
+fn several_go_one_by_one_and_one_that_is_refused_stops_no_other() {
+    let place = Place::with_sessions();
+    let log = place.put_home("sessions/20240603_crawler/logs/run.log", "一\n");
+    let open = fs::File::options().append(true).open(log).unwrap();
+    let before = session(&place, ID);
+    let ran = place.run(["archive", "crawler", "清洗", "api"]);
+    ran.expect(3).says(&[
+        "`20240603_crawler` can not be archived",
+        "open for writing",
+        "hint: end its session first",
+    ]);
+    assert!(ran.stdout.contains("\n2 sessions: 4 files, "), "{ran:?}");
+    assert_eq!(differences(&before, &session(&place, ID)), "");
+    assert_eq!(place.names("sessions").len(), before.len());
+    place.run(["archive", "crawler"]).expect(1);
+    // One that has its archive is nothing to do, one that is not there is refused.
+    assert_snapshot!(place.run(["archive", "api"]).shown(&place), @r"
+    exit: 0
+    --- stdout
+    20240605_api_refactor   is archived already
+    --- stderr
+    ");
+    drop(open);
+    place.agent_in("sessions/20240603_crawler/context");
+    place
+        .run(["archive", "crawler"])
+        .expect(1)
+        .says(&["is at work in it"]);
+    assert_eq!(differences(&before, &session(&place, ID)), "");
+}
+
+#[test]
+fn a_dry_run_shows_the_plan_and_changes_nothing() {
+    let place = Place::with_sessions();
+    let before = place.apart_from_own();
+    assert_snapshot!(place.ok(["archive", "-n", "crawler"]), @r"
+    20240603_crawler   2 files, 138 B
+    1 session would be archived: 2 files, 138 B. Nothing was changed.
+    ");
+    assert_snapshot!(place.ok(["archive", "-n", "--idle", "11d"]), @r"
+    20240603_crawler   2 files, 138 B
+    20240604_数据清洗   2 files, 144 B
+    1 session left, active since:
+      20240605_api_refactor   2024-06-05
+    2 sessions would be archived: 4 files, 282 B. Nothing was changed.
+    ");
+    assert_eq!(differences(&before, &place.apart_from_own()), "");
+}
+
+#[test]
+fn idle_takes_those_that_have_rested_and_names_the_others() {
+    let place = Place::with_sessions();
+    assert_snapshot!(place.ok(["archive", "--idle"]), @r"
+    3 sessions left, active since:
+      20240603_crawler   2024-06-03
+      20240604_数据清洗   2024-06-04
+      20240605_api_refactor   2024-06-05
+    Nothing to archive.
+    ");
+    let settings = place
+        .home_text("wbhome.toml")
+        .replace("idle = \"30d\"", "idle = \"11d\"");
+    place.put_home("wbhome.toml", settings);
+    place.agent_in("sessions/20240603_crawler");
+    let ran = place.run(["archive", "--idle"]);
+    ran.expect(0);
+    assert!(
+        ran.stdout
+            .starts_with("20240604_数据清洗   2 files, 144 B → "),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stdout
+            .contains("1 session left, still at work:\n  20240603_crawler   an agent"),
+        "{ran:?}"
+    );
+    assert!(place.home().join("sessions").join(ID).exists());
+    place.run(["archive", "--idle", "crawler"]).expect(2);
+    place.run(["archive"]).expect(2);
+    place.run(["archive", "--idle", "30"]).expect(2);
+}
+
+#[test]
+fn kept_it_has_both_and_the_next_time_there_is_nothing_to_pack() {
+    let place = place();
+    let before = session(&place, ID);
+    place.ok(["archive", "crawler", "--keep"]);
+    assert_eq!(differences(&before, &session(&place, ID)), "");
+    let noted = entry(&place, ID);
+    assert_eq!(noted["status"], "active");
+    assert!(noted["archived_at"].is_null());
+    assert_eq!(noted["archive"]["file"], PACK);
+    assert!(place.home().join("projects/alpha").join(ID).exists());
+    let pack = place.read(format!("{}/{PACK}", support::home::HOME));
+    let again = place.json(["archive", "crawler", "--keep"]);
+    assert_eq!(again["sessions"][0]["reused"], true);
+    assert_eq!(entry(&place, ID), noted);
+    // Without --keep only the folder goes.
+    let done = place.json(["archive", "crawler"]);
+    assert_eq!(done["sessions"][0]["reused"], true);
+    assert_eq!(place.read(format!("{}/{PACK}", support::home::HOME)), pack);
+    assert!(!place.home().join("sessions").join(ID).exists());
+    assert_eq!(entry(&place, ID)["status"], "archived");
+}
+
+#[test]
+fn an_archive_of_other_content_is_never_written_over() {
+    let place = place();
+    place.ok(["archive", "crawler", "--keep", "-q"]);
+    place.put_home("sessions/20240603_crawler/memory/new.md", "新");
+    let (before, contents) = (place.files(), place.contents());
+    place.run(["archive", "crawler"]).expect(1).says(&[
+        "has an archive already",
+        "memory/new.md",
+        "hint: --force puts the former archive into the trash",
+    ]);
+    assert_eq!(differences(&before, &place.files()), "");
+    place.run(["archive", "crawler", "--force"]).expect(0);
+    assert!(!place.home().join("sessions").join(ID).exists());
+    assert_eq!(place.acts().len(), 1);
+    let former = format!(".wbhome/trash/{}/{PACK}", place.acts()[0]);
+    assert!(place.home().join(former).exists());
+    place.ok(["unarchive", "crawler"]);
+    place.nothing_lost(&contents);
+
+    // One that was put there by hand says nothing, and what is no archive at all neither.
+    place.put_home("archive/20240605_api_refactor.tar.zst", "packed");
+    place
+        .run(["archive", "api"])
+        .expect(1)
+        .says(&["has an archive already"]);
+    place.run(["archive", "api", "--force"]).expect(0);
+}
+
+#[test]
+fn what_is_being_written_is_packed_only_with_force_and_stays_where_it_is() {
+    let place = Place::with_sessions();
+    let log = place.put_home("sessions/20240603_crawler/logs/run.log", "一\n".repeat(100));
+    let mut open = fs::File::options().append(true).open(&log).unwrap();
+    let ran = place.run(["archive", "crawler", "--force"]);
+    ran.expect(3)
+        .says(&["its folder is where it was", "open for writing"]);
+    open.write_all("二\n".as_bytes()).unwrap();
+    assert!(fs::read_to_string(&log).unwrap().ends_with("二\n"));
+    assert!(place.home().join(PACK).exists());
+    assert_eq!(entry(&place, ID)["status"], "active");
+    assert_eq!(entry(&place, ID)["archive"]["file"], PACK);
+}
+
+/// A writer that opens the file anew each time is seen by no look at open files.
+#[test]
+fn a_log_that_never_stops_growing_keeps_its_session_whole() {
+    let place = Place::with_sessions();
+    let log = place.put_home(
+        "sessions/20240603_crawler/logs/run.log",
+        "line\n".repeat(200_000),
+    );
+    place.put_home(
+        "sessions/20240603_crawler/artifacts/big.bin",
+        vec![7u8; 8 << 20],
+    );
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let written = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut written = 0u64;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                // Without O_CREAT: a session that was put away is not made anew.
+                if let Ok(mut file) = fs::File::options().append(true).open(&log) {
+                    file.write_all(b"more\n").unwrap();
+                    written += 1;
+                }
+            }
+            written
+        });
+        let ran = place.run(["archive", "crawler"]);
+        let code = ran.code;
+        let forced = place.run(["archive", "crawler", "--force"]);
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(matches!(code, Some(0 | 1)), "{ran:?}");
+        assert!(matches!(forced.code, Some(0 | 3)), "{forced:?}");
+        writer.join().unwrap()
+    });
+    // Whatever came of it, every line that was written is in the folder, or in the archive.
+    if !log.exists() {
+        place.ok(["unarchive", "crawler"]);
+    }
+    let text = fs::read_to_string(&log).unwrap();
+    assert_eq!(text.matches("more\n").count() as u64, written);
+    assert!(place.names(".wbhome/journal").is_empty());
+}
+
+#[test]
+fn what_holds_no_bytes_is_named_and_does_not_stop_the_rest() {
+    let place = Place::with_sessions();
+    let folder = place.home().join("sessions").join(ID);
+    let _socket = std::os::unix::net::UnixListener::bind(folder.join("agent.sock")).unwrap();
+    place.run(["archive", "crawler"]).expect(3).says(&[
+        "20240603_crawler: agent.sock",
+        "holds no bytes, and is not in the archive",
+    ]);
+    assert!(!folder.exists());
+    assert_eq!(place.acts(), [""; 0]);
+    assert_eq!(entry(&place, ID)["status"], "archived");
+}
+
+#[test]
+fn what_can_not_be_read_is_not_archived() {
+    let place = Place::with_sessions();
+    let secret = place.put_home("sessions/20240603_crawler/memory/secret", "x");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0)).unwrap();
+    if fs::File::open(&secret).is_ok() {
+        eprintln!("SKIPPED: root reads everything");
+        return;
+    }
+    let before = session(&place, "20240604_数据清洗");
+    place
+        .run(["archive", "crawler"])
+        .expect(1)
+        .says(&["memory/secret", "can not be read whole"]);
+    assert!(!place.home().join(PACK).exists() && !before.is_empty());
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_what_to_do() {
+    let place = Place::with_sessions();
+    place.ok(["rm", "crawler", "-q"]);
+    place.run(["archive", ID]).expect(1).says(&[
+        "has been removed",
+        "wbhome restore 20240603_crawler --from trash",
+    ]);
+    fs::remove_dir_all(place.home().join("sessions/20240605_api_refactor")).unwrap();
+    place
+        .run(["archive", "api"])
+        .expect(1)
+        .says(&["is neither in sessions/ nor in archive/"]);
+    place.run(["archive", "nothing"]).expect(1);
+}
+
+/// Read-only folders, as package caches have them, do not keep the session in the trash.
+#[test]
+fn read_only_folders_go_too() {
+    let place = Place::with_sessions();
+    place.put_home(
+        "sessions/20240603_crawler/artifacts/cache/mod/a.go",
+        "package a",
+    );
+    let cache = place
+        .home()
+        .join("sessions/20240603_crawler/artifacts/cache");
+    for folder in [cache.join("mod"), cache.clone()] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o555)).unwrap();
+    }
+    let before = session(&place, ID);
+    place.ok(["archive", "crawler"]);
+    assert_eq!(place.acts(), [""; 0]);
+    place.ok(["unarchive", "crawler"]);
+    assert_eq!(differences(&before, &session(&place, ID)), "");
+}
+
+/// Mounts a small filesystem for the home's archive to be too large for.
+#[test]
+fn a_full_disk_is_told_and_leaves_nothing_behind() {
+    if !has_tool("prlimit") {
+        return;
+    }
+    let place = Place::with_sessions();
+    // What can not be compressed: no pack of it fits into a file of 64 kB.
+    let noise: Vec<u8> = (0..200_000u64)
+        .flat_map(|n| {
+            n.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                .rotate_left(17)
+                .to_le_bytes()
+        })
+        .collect();
+    place.put_home("sessions/20240603_crawler/artifacts/noise.bin", noise);
+    let before = place.apart_from_own();
+    let mut command = Command::new("prlimit");
+    command
+        .arg("--fsize=65536")
+        .arg(env!("CARGO_BIN_EXE_wbhome"))
+        .args(["archive", "crawler"])
+        .current_dir(place.root())
+        .env_clear()
+        .env("HOME", place.user_home())
+        .env("WBHOME_NOW", support::NOW);
+    let ran = support::Ran::of(command.output().unwrap());
+    ran.expect(1).says(&["archive/20240603_crawler.tar.zst"]);
+    assert_eq!(differences(&before, &place.apart_from_own()), "");
+    assert_eq!(place.names("archive"), [""; 0]);
+    place.ok(["archive", "crawler"]);
+}
+
+#[test]
+fn ctrl_c_leaves_everything_as_it_was() {
+    let place = Place::with_sessions();
+    let noise: Vec<u8> = (0..4_000_000u64)
+        .flat_map(|n| {
+            n.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                .rotate_left(17)
+                .to_le_bytes()
+        })
+        .collect();
+    place.put_home("sessions/20240603_crawler/artifacts/noise.bin", noise);
+    let before = session(&place, ID);
+    let child = place
+        .command()
+        .args(["archive", "crawler"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(60));
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
+    let ran = support::Ran::of(child.wait_with_output().unwrap());
+    match ran.code {
+        Some(130) => {
+            assert_eq!(differences(&before, &session(&place, ID)), "");
+            assert_eq!(place.names("archive"), [""; 0]);
+            assert_eq!(place.acts(), [""; 0]);
+        }
+        code => assert_eq!(code, Some(0), "{ran:?}"),
+    }
+    assert!(place.names(".wbhome/journal").is_empty());
+}
+
+/// Somebody makes the session anew while its folder is in the trash.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_place_that_was_taken_meanwhile_loses_neither() {
+    let place = Place::with_sessions();
+    let contents = place.contents();
+    killed(&place, "archive.away", &["archive", "crawler"]);
+    place.put_home("sessions/20240603_crawler/context/turn_002.json", "{}");
+    place.run(["index", "-q"]).expect(0);
+    place.nothing_lost(&contents);
+    assert!(place.names(".wbhome/journal").is_empty());
+    assert_eq!(place.acts().len(), 1);
+}
+
+#[cfg(feature = "failpoints")]
+fn killed(place: &Place, failpoint: &str, args: &[&str]) {
+    let ran = place.run_with(&[("WBHOME_FAILPOINT", failpoint)], args);
+    assert_eq!(ran.code, None, "{failpoint}: {ran:?}");
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_kill_leaves_the_session_whole_and_the_next_command_settles_it() {
+    // Up to the moment at which the note of how it comes back is replaced, it comes back.
+    for (failpoint, archived) in [
+        ("archive.published", false),
+        ("journal.begun", false),
+        ("archive.away", false),
+        ("journal.turned", true),
+        ("index.before", true),
+        ("index.written", true),
+        ("mend.archived", true),
+        ("journal.viewed", true),
+        ("mend.discarded", true),
+        ("journal.done", true),
+    ] {
+        let place = place();
+        let before = session(&place, ID);
+        killed(&place, failpoint, &["archive", "crawler"]);
+        place.ok(["index", "-q"]);
+        assert!(place.names(".wbhome/journal").is_empty(), "{failpoint}");
+        assert_eq!(place.acts(), [""; 0], "{failpoint}");
+        let folder = place.home().join("sessions").join(ID);
+        assert_eq!(folder.exists(), !archived, "{failpoint}");
+        let status = if archived { "archived" } else { "active" };
+        assert_eq!(entry(&place, ID)["status"], status, "{failpoint}");
+        assert_eq!(entry(&place, ID)["tags"][0], "网", "{failpoint}");
+        let linked = place.home().join("projects/alpha").join(ID);
+        assert_eq!(
+            fs::symlink_metadata(linked).is_ok(),
+            !archived,
+            "{failpoint}"
+        );
+        if !archived {
+            assert_eq!(
+                differences(&before, &session(&place, ID)),
+                "",
+                "{failpoint}"
+            );
+            place.ok(["archive", "crawler"]);
+        }
+        place.ok(["unarchive", "crawler"]);
+        assert_eq!(
+            differences(&before, &session(&place, ID)),
+            "",
+            "{failpoint}"
+        );
+        place.ok(["check"]);
+    }
+}
+
+/// What the folder is compared with must be there when the folder goes for good.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_folder_whose_archive_went_meanwhile_stays_in_the_trash() {
+    let place = place();
+    let contents = place.contents();
+    killed(&place, "journal.turned", &["archive", "crawler"]);
+    fs::remove_file(place.home().join(PACK)).unwrap();
+    place
+        .run(["index"])
+        .expect(0)
+        .says(&["left ", "has changed meanwhile"]);
+    place.nothing_lost(&contents);
+    let act = &place.acts()[0];
+    place.ok(["restore", act, "--from", "trash"]);
+    assert!(Path::new(&place.home().join("sessions").join(ID)).exists());
+}

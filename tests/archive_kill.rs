@@ -1,0 +1,132 @@
+//! `kill -9` at any moment of archiving and of bringing back: the session is whole, once at least, and the next command
+//! settles it.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_macros,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "it lays out folders, and kills what it started"
+)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use support::corpus::Corpus;
+use support::{Entry, Place, differences, tree};
+
+/// Random numbers: SplitMix64.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % limit
+    }
+}
+
+/// A home of eight sessions.
+fn home() -> Place {
+    let place = Place::with_home();
+    let corpus = Corpus {
+        sessions: 8,
+        ..Corpus::default()
+    };
+    corpus.write(&place.path("made")).unwrap();
+    std::fs::remove_dir_all(place.home().join("sessions")).unwrap();
+    std::fs::rename(place.path("made/sessions"), place.home().join("sessions")).unwrap();
+    place.ok(["index", "-q"]);
+    place
+}
+
+fn sessions(place: &Place) -> BTreeMap<Vec<u8>, Entry> {
+    let mut sessions = tree(&place.home().join("sessions"));
+    // Its own time is that of the last rename.
+    sessions.remove(&b""[..]);
+    sessions
+}
+
+fn ids(place: &Place) -> Vec<String> {
+    let index = place.index();
+    let ids = index.as_array().unwrap().iter();
+    ids.map(|entry| entry["id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Runs a command and kills it after so long; whether it was still running then.
+fn killed(place: &Place, args: &[String], after: Duration) -> bool {
+    let mut child = place.command().args(args).arg("-q").spawn().unwrap();
+    std::thread::sleep(after);
+    let running = child.try_wait().unwrap().is_none();
+    let _ = child.kill();
+    child.wait().unwrap();
+    running
+}
+
+fn kill_often(times: u64, seed: u64) {
+    let mut rng = Rng(seed);
+    let place = home();
+    let (before, ids) = (sessions(&place), ids(&place));
+    let args = |verb: &str| -> Vec<String> {
+        let verb = std::iter::once(verb.to_owned());
+        verb.chain(ids.iter().cloned()).collect()
+    };
+    let mut takes = BTreeMap::new();
+    for verb in ["archive", "unarchive"] {
+        let began = Instant::now();
+        place.ok(args(verb));
+        takes.insert(verb, began.elapsed());
+    }
+    assert_eq!(differences(&before, &sessions(&place)), "");
+    let mut running = BTreeMap::from([("archive", 0), ("unarchive", 0)]);
+    for n in 0..times {
+        let verb = if n % 2 == 0 { "archive" } else { "unarchive" };
+        if verb == "unarchive" {
+            place.ok(args("archive"));
+        }
+        let limit = takes[verb].as_micros() as u64 + 1;
+        let was = killed(&place, &args(verb), Duration::from_micros(rng.below(limit)));
+        *running.get_mut(verb).unwrap() += u64::from(was);
+        // Every session is in its folder or in its archive, and the index knows.
+        place.ok(["index", "-q"]);
+        assert!(place.names(".wbhome/journal").is_empty());
+        assert_eq!(place.acts(), [""; 0]);
+        for entry in place.index().as_array().unwrap() {
+            let id = entry["id"].as_str().unwrap();
+            let folder = place.home().join("sessions").join(id).exists();
+            let pack = place.home().join(format!("archive/{id}.tar.zst")).exists();
+            assert!(folder || pack, "{id}");
+            assert_eq!(entry["status"] == "archived", !folder, "{entry}");
+        }
+        // A pack that was published before the kill, beside its folder, is what the folder holds.
+        place.ok(args("unarchive"));
+        assert_eq!(differences(&before, &sessions(&place)), "");
+        assert_eq!(place.names("archive"), [""; 0]);
+    }
+    eprintln!("killed while running: {running:?}");
+    assert!(
+        running.values().all(|n| *n > times / 8),
+        "{running:?} of {times}"
+    );
+}
+
+#[test]
+fn a_dozen_kills() {
+    kill_often(12, 5);
+}
+
+#[test]
+#[ignore = "a minute or two; run by hand"]
+fn fifty_kills() {
+    let seed = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_nanos();
+    eprintln!("seed {seed}");
+    kill_often(50, seed as u64);
+}
