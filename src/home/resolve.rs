@@ -63,7 +63,7 @@ fn set_activity(home: &Home, exact: bool, found: &mut [Candidate]) {
         });
     } else if let Some(cache) = Cache::read(home) {
         for candidate in found {
-            if let Some(counts) = cache.sessions.get(candidate.id.as_str()) {
+            if let Some(counts) = cache.counts(candidate.id.as_str()) {
                 candidate.activity = counts.last_activity.or(candidate.activity);
             }
         }
