@@ -18,7 +18,9 @@ const FLOORS: [&[&str]; 7] = [
     &["pack", "paths", "secrets"],
     &["state"],
     &["home"],
-    &["archive", "browse", "check", "history", "migrate", "sessions"],
+    &[
+        "archive", "browse", "check", "history", "migrate", "sessions",
+    ],
     &["cli"],
 ];
 

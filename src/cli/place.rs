@@ -60,9 +60,9 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 14] = [
     "check", "commit", "diff", "history", "index", "label", "ls", "mv", "new", "path", "relink",
-    "restore", "rm",
+    "restore", "rm", "show",
 ];
 
 /// A text of a room that knows nothing of the command line, with its commands as [`again`] spells them.

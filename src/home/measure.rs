@@ -96,7 +96,10 @@ impl Counts {
 
 /// The number in the name of a turn, `turn_<digits>.json`; the largest there is for one that has no end.
 pub fn turn_number(name: &OsStr) -> Option<u64> {
-    let digits = name.to_str()?.strip_prefix("turn_")?.strip_suffix(".json")?;
+    let digits = name
+        .to_str()?
+        .strip_prefix("turn_")?
+        .strip_suffix(".json")?;
     let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
