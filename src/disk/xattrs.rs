@@ -42,6 +42,23 @@ impl Xattrs {
         Ok(Xattrs(found))
     }
 
+    /// Attributes that are known from elsewhere. Those that would not be read from a file are left out; so is a name
+    /// with a NUL in it, which no file can have.
+    pub fn known(known: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) -> Xattrs {
+        let known = known.into_iter().filter(|(name, _)| travels(name));
+        let mut known: Vec<_> = known
+            .filter_map(|(name, value)| Some((CString::new(name).ok()?, value)))
+            .collect();
+        known.sort();
+        Xattrs(known)
+    }
+
+    /// Each name with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let pairs = self.0.iter();
+        pairs.map(|(name, value)| (name.to_bytes(), value.as_slice()))
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -13,6 +13,7 @@
 
 mod compare;
 mod frames;
+mod head;
 mod manifest;
 mod member;
 mod open;
@@ -20,6 +21,8 @@ mod order;
 mod read;
 mod stream;
 mod survey;
+#[cfg(test)]
+mod tests;
 mod unpack;
 mod verify;
 mod write;

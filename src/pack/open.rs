@@ -1,10 +1,15 @@
 //! Opening a pack: what it says of itself, and whether that can be trusted.
 
 use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::Manifest;
-use crate::base::Result;
+use super::frames::{self, Found, MANIFEST, SEEK_TABLE, SKIPPABLE_HEADER};
+use crate::base::{Error, Kind, Result};
+use crate::disk::{Dir, FileKind, Meta};
 
 /// What kind of pack a file is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +31,9 @@ pub struct Pack {
     pub(super) nature: Nature,
     pub(super) manifest: Option<Manifest>,
     /// The data frames: where each begins and ends in the file. Of a damaged pack those that could be told apart.
-    pub(super) frames: Vec<std::ops::Range<u64>>,
+    pub(super) frames: Vec<Range<u64>>,
+    /// Why the file can not be followed to its end, frame by frame, if so.
+    pub(super) broken_off: Option<String>,
 }
 
 impl Pack {
@@ -35,8 +42,12 @@ impl Pack {
     /// # Errors
     /// A file that can not be read or is no zstd at all; a manifest of a newer format.
     pub fn open(path: &Path) -> Result<Pack> {
-        let _ = path;
-        unimplemented!("the next commit")
+        let fail = |error| Error::io("can not open", path, error);
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(fail(io::ErrorKind::NotFound.into()));
+        };
+        let file = Dir::open(parent).and_then(|dir| dir.open_file(name));
+        Pack::of(file.map_err(fail)?, path)
     }
 
     /// Like [`Pack::open`], of a file that is open already and perhaps has no name yet.
@@ -44,8 +55,127 @@ impl Pack {
     /// # Errors
     /// As there.
     pub fn of(file: File, path: &Path) -> Result<Pack> {
-        let _ = (file, path);
-        unimplemented!("the next commit")
+        let fail = |error| Error::io("can not read", path, error);
+        let meta = Meta::of(&file).map_err(fail)?;
+        if meta.kind != FileKind::File {
+            let what = meta.kind.described();
+            return Err(Error::failed(format!("expected a pack, found {what}:")).at(path));
+        }
+        let mut pack = Pack {
+            path: path.to_path_buf(),
+            file,
+            size: meta.size,
+            nature: Nature::Whole,
+            manifest: None,
+            frames: Vec::new(),
+            broken_off: None,
+        };
+        let of_pack = |error: Error| match error.kind() {
+            Kind::Newer => Error::new(Kind::Newer, format!("the manifest {error}:"))
+                .at(path)
+                .hint("use the newer wbhome; `tar --zstd -xf` unpacks it, too"),
+            _ => error,
+        };
+        match pack.from_the_end().map_err(of_pack)? {
+            None => pack.from_the_beginning().map_err(of_pack)?,
+            Some(why) => pack.nature = why.map_or(Nature::Whole, Nature::Damaged),
+        }
+        Ok(pack)
+    }
+
+    /// Reads seek table and manifest, and what is wrong with them; `None` when there is no seek table.
+    fn from_the_end(&mut self) -> Result<Option<Option<String>>> {
+        let fail = |error| Error::io("can not read", &self.path, error);
+        let Some(table) = frames::read_seek_table(&self.file, self.size).map_err(fail)? else {
+            return Ok(None);
+        };
+        let Some((&(length, _), data)) = table.frames.split_last() else {
+            return Ok(None);
+        };
+        let at = table.at - length;
+        let found = match frames::frame_at(&self.file, at, table.at) {
+            Ok(Found::Skippable(MANIFEST, held)) if held.end == table.at => held,
+            // A seek table that some other tool wrote covers data alone.
+            Ok(Found::Data(_)) => return Ok(None),
+            Ok(_) | Err(_) => {
+                self.frames = ranges(data.iter().map(|(bytes, _)| *bytes));
+                return Ok(Some(Some("the manifest can not be found".to_owned())));
+            }
+        };
+        let manifest = match self.read_manifest(found)? {
+            Ok(manifest) => manifest,
+            Err(why) => {
+                self.frames = ranges(data.iter().map(|(bytes, _)| *bytes));
+                return Ok(Some(Some(why)));
+            }
+        };
+        let said = manifest.frames.iter().map(|f| (f.bytes, f.content));
+        let agrees = said.eq(data.iter().copied());
+        self.take(manifest);
+        Ok(Some((!agrees).then(|| {
+            "the seek table does not agree with the manifest".to_owned()
+        })))
+    }
+
+    /// Follows the frames from the beginning.
+    fn from_the_beginning(&mut self) -> Result<()> {
+        let fail = |error| Error::io("can not read", &self.path, error);
+        let (found, broken_off) = frames::walk(&self.file, self.size).map_err(fail)?;
+        let is_data = |frame: &Found| matches!(frame, Found::Data(_));
+        if !found.iter().any(is_data) && broken_off.is_none() {
+            let what = match self.size {
+                0 => "is empty:",
+                _ => "holds no zstd frame:",
+            };
+            return Err(Error::failed(what).at(&self.path));
+        }
+        let mut ours = None;
+        let mut table = false;
+        for frame in &found {
+            match frame {
+                Found::Data(range) => self.frames.push(range.clone()),
+                Found::Skippable(MANIFEST, held) if ours.is_none() => {
+                    ours = Some(self.read_manifest(held.clone())?);
+                }
+                Found::Skippable(SEEK_TABLE, _) => table = true,
+                Found::Skippable(..) => {}
+            }
+        }
+        self.broken_off = broken_off;
+        self.nature = match (ours, &self.broken_off) {
+            (Some(Ok(manifest)), why) => {
+                let why = why.clone();
+                self.take(manifest);
+                Nature::Damaged(why.unwrap_or_else(|| "the seek table is damaged".to_owned()))
+            }
+            (Some(Err(why)), _) => Nature::Damaged(why),
+            (None, Some(why)) if found.is_empty() => {
+                return Err(Error::failed(format!("is no pack: {why}:"))
+                    .at(&self.path)
+                    .hint("`file` tells what it is"));
+            }
+            (None, _) if table => Nature::Damaged("the manifest is missing".to_owned()),
+            (None, _) => Nature::Foreign,
+        };
+        Ok(())
+    }
+
+    /// What the manifest says goes for where the frames lie, too.
+    fn take(&mut self, manifest: Manifest) {
+        self.frames = ranges(manifest.frames.iter().map(|frame| frame.bytes));
+        self.manifest = Some(manifest);
+    }
+
+    fn read_manifest(&self, held: Range<u64>) -> Result<std::result::Result<Manifest, String>> {
+        let mut bytes = vec![0; usize::try_from(held.end - held.start).unwrap_or(0)];
+        let read = self.file.read_exact_at(&mut bytes, held.start);
+        read.map_err(|error| Error::io("can not read", &self.path, error))?;
+        match Manifest::decode(&bytes) {
+            None => Ok(Err("the manifest is damaged".to_owned())),
+            Some(Ok(manifest)) => Ok(Ok(manifest)),
+            Some(Err(error)) if error.kind() == Kind::Newer => Err(error),
+            Some(Err(error)) => Ok(Err(format!("the manifest {error}"))),
+        }
     }
 
     /// Where it lies.
@@ -68,11 +198,72 @@ impl Pack {
         self.manifest.as_ref()
     }
 
+    /// Where the data ends, as far as that is known.
+    pub(super) fn data_end(&self) -> u64 {
+        self.frames.last().map_or(0, |range| range.end)
+    }
+
+    /// Whether manifest and seek table stand directly behind the data and are the whole rest of the file, byte for
+    /// byte.
+    ///
+    /// # Errors
+    /// When it can not be read.
+    pub(super) fn tail_is_exact(&self) -> Result<bool> {
+        let Some(manifest) = &self.manifest else {
+            return Ok(false);
+        };
+        let fail = |error| Error::io("can not read", &self.path, error);
+        let at = self.data_end();
+        let Ok(Found::Skippable(MANIFEST, held)) = frames::frame_at(&self.file, at, self.size)
+        else {
+            return Ok(false);
+        };
+        let mut table: Vec<_> = manifest
+            .frames
+            .iter()
+            .map(|f| (f.bytes, f.content))
+            .collect();
+        table.push((held.end - held.start + SKIPPABLE_HEADER, 0));
+        let Some(wanted) = frames::seek_table(&table) else {
+            return Ok(false);
+        };
+        let mut found = vec![0; wanted.len()];
+        if held.end + wanted.len() as u64 != self.size {
+            return Ok(false);
+        }
+        self.file
+            .read_exact_at(&mut found, held.end)
+            .map_err(fail)?;
+        Ok(found == wanted)
+    }
+
     /// BLAKE3 of the whole file, in hexadecimal digits.
     ///
     /// # Errors
     /// When it can not be read.
     pub fn digest(&self) -> Result<String> {
-        unimplemented!("the next commit")
+        let fail = |error| Error::io("can not read", &self.path, error);
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = vec![0; 1 << 20];
+        let mut at = 0;
+        loop {
+            match self.file.read_at(&mut buffer, at).map_err(fail)? {
+                0 => return Ok(hasher.finalize().to_hex().to_string()),
+                length => {
+                    hasher.update(&buffer[..length]);
+                    at += length as u64;
+                }
+            }
+        }
     }
+}
+
+fn ranges(lengths: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+    let mut at = 0u64;
+    let range = |length: u64| {
+        let from = at;
+        at = at.saturating_add(length);
+        from..at
+    };
+    lengths.map(range).collect()
 }

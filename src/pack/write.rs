@@ -1,14 +1,24 @@
-//! Writing a pack.
+//! Writing a pack: the files of the next batch are read on all cores while those of the last one are compressed.
 
+use std::cmp::Ordering;
 use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::manifest::About;
-use super::{Manifest, Survey};
+use super::head::{END, head, padding};
+use super::manifest::{self, About};
+use super::{Manifest, Member, MemberKind, Survey, frames};
 use crate::base::wire::ExactPath;
-use crate::base::{Context, Result};
-use crate::disk::Dir;
+use crate::base::{Context, Error, Result, Total, human};
+use crate::disk::{Dir, Meta};
+
+mod compress;
+
+use compress::Compressor;
 
 /// Why something is not in a pack as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +54,18 @@ pub struct Packed {
     pub blake3: String,
 }
 
+/// A file up to this size is read at once, with others beside it.
+const SMALL: u64 = 1 << 20;
+
+/// So much is read before it is compressed.
+const BATCH: u64 = 8 << 20;
+
+/// So many members are a batch, however small.
+const BATCH_MEMBERS: usize = 1024;
+
+/// So many members are read by one thread in a row.
+const ROW: usize = 32;
+
 /// Writes a pack into an empty file, at its beginning. The data frames depend on the input and `level` alone, not on
 /// `threads` (at least one). Syncing and naming the file is the caller's.
 ///
@@ -58,6 +80,312 @@ pub fn write(
     threads: u32,
     context: &Context,
 ) -> Result<Packed> {
-    let _ = (file, dir, survey, about, level, threads, context);
-    unimplemented!("the next commit")
+    let total = Total {
+        items: survey.members.len() as u64,
+        bytes: survey.bytes(),
+    };
+    context.progress.stage("packing", total);
+    let Survey {
+        top,
+        mut members,
+        states,
+        frames,
+        mut flaws,
+    } = survey;
+    let mut compressor = Compressor::new(file, frames, level, threads)?;
+    let mut state = states.as_slice();
+    let mut rest = members.as_mut_slice();
+    let mut batch = Vec::new();
+    // Read while the one before is compressed.
+    loop {
+        let (now, later) = rest.split_at_mut(batch_of(rest));
+        let (states, later_states) = state.split_at(now.len());
+        let (pushed, read) = rayon::join(
+            || {
+                push(
+                    &mut compressor,
+                    std::mem::take(&mut batch),
+                    &top,
+                    dir,
+                    context,
+                )
+            },
+            || read_batch(dir, now, states, context),
+        );
+        flaws.extend(pushed?);
+        batch = read?;
+        (rest, state) = (later, later_states);
+        if batch.is_empty() {
+            break;
+        }
+    }
+    compressor.push(&END)?;
+    let (frames, mut tail) = compressor.finish()?;
+    context.progress.finish();
+
+    flaws.sort_by(|one, other| super::order::compare(&one.path, &other.path));
+    let manifest = Manifest {
+        format: manifest::FORMAT,
+        created_at: about.created_at,
+        made_by: concat!("wbhome ", env!("CARGO_PKG_VERSION")).to_owned(),
+        top,
+        entry: about.entry,
+        flaws,
+        frames,
+        members,
+    };
+    let encoded = manifest.encode()?;
+    tail.write(&encoded)?;
+    let mut table: Vec<_> = manifest
+        .frames
+        .iter()
+        .map(|f| (f.bytes, f.content))
+        .collect();
+    table.push((encoded.len() as u64, 0));
+    let table = frames::seek_table(&table)
+        .ok_or_else(|| Error::failed("a frame became too long for the table of frames"))?;
+    tail.write(&table)?;
+    Ok(Packed {
+        manifest,
+        bytes: tail.at(),
+        blake3: tail.digest(),
+    })
+}
+
+/// How many of the members are the next batch.
+fn batch_of(members: &[Member]) -> usize {
+    let mut bytes = 0;
+    let fits = |member: &&Member| {
+        bytes += if member.size <= SMALL { member.size } else { 0 };
+        bytes <= BATCH
+    };
+    let count = members.iter().take(BATCH_MEMBERS).take_while(fits).count();
+    count.max(members.len().min(1))
+}
+
+/// A member, and its content where that was read already.
+struct Ready<'m> {
+    member: &'m mut Member,
+    state: &'m Meta,
+    content: Option<Content>,
+}
+
+/// What a file held, as long as it was when it was looked at.
+struct Content {
+    bytes: Vec<u8>,
+    digest: blake3::Hash,
+    flaw: Option<Flaw>,
+}
+
+fn read_batch<'m>(
+    dir: &Dir,
+    members: &'m mut [Member],
+    states: &'m [Meta],
+    context: &Context,
+) -> Result<Vec<Ready<'m>>> {
+    let rows = members.par_chunks_mut(ROW).zip(states.par_chunks(ROW));
+    let rows = rows.map(|(members, states)| {
+        context.stop.check()?;
+        let mut folders = Folders::new(dir);
+        let ready = members.iter_mut().zip(states).map(|(member, state)| {
+            let small = member.kind == MemberKind::File && member.size <= SMALL;
+            Ready {
+                content: small.then(|| read_small(&mut folders, member, state)),
+                member,
+                state,
+            }
+        });
+        Ok(ready.collect())
+    });
+    let rows: Vec<Vec<Ready>> = rows.collect::<Result<_>>()?;
+    Ok(rows.into_iter().flatten().collect())
+}
+
+/// Folders below the root; members of one folder stand together, so the last is kept open.
+struct Folders<'d> {
+    root: &'d Dir,
+    last: Option<(PathBuf, Dir)>,
+}
+
+impl<'d> Folders<'d> {
+    fn new(root: &'d Dir) -> Self {
+        Folders { root, last: None }
+    }
+
+    fn open_file(&mut self, path: &Path) -> io::Result<File> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let last = match self.last.take() {
+            Some((path, dir)) if path == parent => (path, dir),
+            _ => (parent.to_path_buf(), self.root.open_beneath(parent)?),
+        };
+        let (_, dir) = self.last.insert(last);
+        dir.open_file(name)
+    }
+}
+
+/// A file that is being read, and what was wrong with it first.
+struct Reading<'m> {
+    file: Option<File>,
+    member: &'m Member,
+    state: &'m Meta,
+    flaw: Option<Flaw>,
+}
+
+impl<'m> Reading<'m> {
+    fn open(folders: &mut Folders, member: &'m Member, state: &'m Meta) -> Self {
+        let mut reading = Reading {
+            file: None,
+            member,
+            state,
+            flaw: None,
+        };
+        match folders.open_file(&member.path) {
+            Ok(file) => {
+                reading.file = Some(file);
+                reading.compare();
+            }
+            Err(error) if crate::disk::is_nowhere(&error) => {
+                reading.note(
+                    FlawKind::Changed,
+                    "was removed while it was packed".to_owned(),
+                );
+            }
+            Err(error) => reading.note(FlawKind::Unreadable, human::io(&error)),
+        }
+        reading
+    }
+
+    fn note(&mut self, kind: FlawKind, why: String) {
+        self.flaw.get_or_insert(Flaw {
+            path: self.member.path.clone(),
+            kind,
+            why,
+        });
+    }
+
+    /// Fills the buffer from this place on, with zeros where the file has no more.
+    fn fill(&mut self, buffer: &mut [u8], at: u64) {
+        let mut filled = 0;
+        while let Some(file) = &self.file
+            && filled < buffer.len()
+        {
+            match file.read_at(&mut buffer[filled..], at + filled as u64) {
+                Ok(0) => break,
+                Ok(length) => filled += length,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.note(FlawKind::Unreadable, human::io(&error));
+                    self.file = None;
+                }
+            }
+        }
+        if filled < buffer.len() {
+            buffer[filled..].fill(0);
+            let short = "is shorter than it was when it was looked at";
+            self.note(FlawKind::Changed, short.to_owned());
+        }
+    }
+
+    /// Notes it when the file is not what it was.
+    fn compare(&mut self) {
+        let Some(file) = &self.file else { return };
+        match Meta::of(file) {
+            Ok(now) if now.same_state(self.state) => {}
+            Ok(now) => self.note(FlawKind::Changed, changed(&now, self.state)),
+            Err(error) => self.note(FlawKind::Unreadable, human::io(&error)),
+        }
+    }
+
+    fn finish(mut self) -> Option<Flaw> {
+        self.compare();
+        self.flaw
+    }
+}
+
+fn changed(now: &Meta, before: &Meta) -> String {
+    let by = human::size(now.size.abs_diff(before.size));
+    let what = match now.size.cmp(&before.size) {
+        _ if now.identity() != before.identity() => "was replaced".to_owned(),
+        Ordering::Equal => "was changed".to_owned(),
+        Ordering::Greater => format!("grew by {by}"),
+        Ordering::Less => format!("shrank by {by}"),
+    };
+    format!("{what} while it was packed")
+}
+
+fn read_small(folders: &mut Folders, member: &Member, state: &Meta) -> Content {
+    let mut bytes = vec![0; usize::try_from(member.size).unwrap_or(0)];
+    let mut reading = Reading::open(folders, member, state);
+    reading.fill(&mut bytes, 0);
+    Content {
+        digest: blake3::hash(&bytes),
+        bytes,
+        flaw: reading.finish(),
+    }
+}
+
+/// Compresses a batch, and returns what is wrong with it.
+fn push(
+    compressor: &mut Compressor,
+    batch: Vec<Ready>,
+    top: &str,
+    dir: &Dir,
+    context: &Context,
+) -> Result<Vec<Flaw>> {
+    let mut flaws = Vec::new();
+    for Ready {
+        member,
+        state,
+        content,
+    } in batch
+    {
+        compressor.push(&head(member, top))?;
+        match content {
+            Some(content) => {
+                compressor.push(&content.bytes)?;
+                member.blake3 = Some(content.digest.to_hex().to_string());
+                flaws.extend(content.flaw);
+            }
+            None if member.kind == MemberKind::File => {
+                let (digest, flaw) = stream(compressor, member, state, dir, context)?;
+                member.blake3 = Some(digest);
+                flaws.extend(flaw);
+            }
+            None => {}
+        }
+        compressor.push(&END[..padding(member.size) as usize])?;
+        let counted = match member.size <= SMALL {
+            true => member.size,
+            false => 0,
+        };
+        context.progress.advance(1, counted);
+    }
+    Ok(flaws)
+}
+
+/// Compresses a large file as it is read.
+fn stream(
+    compressor: &mut Compressor,
+    member: &Member,
+    state: &Meta,
+    dir: &Dir,
+    context: &Context,
+) -> Result<(String, Option<Flaw>)> {
+    let mut reading = Reading::open(&mut Folders::new(dir), member, state);
+    let mut buffer = vec![0; SMALL as usize];
+    let mut hasher = blake3::Hasher::new();
+    let mut at = 0;
+    while at < member.size {
+        context.stop.check()?;
+        let length = SMALL.min(member.size - at);
+        let piece = &mut buffer[..length as usize];
+        reading.fill(piece, at);
+        hasher.update(piece);
+        compressor.push(piece)?;
+        context.progress.advance(0, length);
+        at += length;
+    }
+    Ok((hasher.finalize().to_hex().to_string(), reading.finish()))
 }

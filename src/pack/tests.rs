@@ -1,0 +1,195 @@
+//! Packs that are written here and read by others.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use super::*;
+use crate::base::{Context, FixedClock, NoProgress, Stop};
+use crate::disk::{Dir, Stamp, Xattrs};
+
+/// Runs `with` in a context of a fixed clock.
+fn in_context<T>(with: impl FnOnce(&Context) -> T) -> T {
+    let clock = FixedClock::new("2024-06-15T12:00:00Z".parse().unwrap());
+    let stop = Stop::new();
+    with(&Context {
+        clock: &clock,
+        progress: &NoProgress,
+        stop: &stop,
+    })
+}
+
+/// A session with one of everything that a pack keeps.
+fn session(root: &Path) {
+    let long = "很长的名字".repeat(15);
+    for (path, content) in [
+        ("session.json", "{}".to_owned()),
+        (
+            "context/turn_001.json",
+            "{\"role\": \"user\"}\n".repeat(300),
+        ),
+        (
+            "context/turn_002.json",
+            "{\"role\": \"agent\"}\n".repeat(300),
+        ),
+        ("memory/事实.md", "一\n二\n".to_owned()),
+        ("artifacts/脚本/run.sh", "#!/bin/sh\n".to_owned()),
+        ("artifacts/a name\nof two lines", "x".to_owned()),
+        ("logs/agent_run.log", "line\n".repeat(1000)),
+        ("empty", String::new()),
+        (&format!("artifacts/{long}/{long}.txt"), "long".to_owned()),
+    ] {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    // Larger than what is read at once.
+    let noise: Vec<u8> = (0..3_000_000u32)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 11) as u8)
+        .collect();
+    fs::write(root.join("artifacts/large.bin"), noise).unwrap();
+    fs::create_dir(root.join("artifacts/空")).unwrap();
+    symlink("../memory/事实.md", root.join("artifacts/link")).unwrap();
+    symlink(
+        "/nowhere/".to_owned() + &long,
+        root.join("artifacts/dangling"),
+    )
+    .unwrap();
+    fs::hard_link(
+        root.join("memory/事实.md"),
+        root.join("artifacts/second name.md"),
+    )
+    .unwrap();
+    let mode = |path: &str, mode| {
+        fs::set_permissions(root.join(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("artifacts/脚本/run.sh", 0o755);
+    mode("memory/事实.md", 0o600);
+    let dir = |path: &str| Dir::open(root.join(path)).unwrap();
+    let time = |folder: &str, name: &str, seconds, nanos| {
+        let stamp = Stamp { seconds, nanos };
+        dir(folder).set_time_of(name.as_ref(), stamp).unwrap();
+    };
+    time("context", "turn_001.json", 1_717_405_200, 123_456_789);
+    time("context", "turn_002.json", -5, 500_000_000);
+    time("artifacts", "link", 1_000_000_000, 1);
+    time("memory", "事实.md", 8_589_934_592, 0);
+    let file = dir("context").open_file("turn_001.json".as_ref()).unwrap();
+    let value = b"a value\nof any bytes \xff".to_vec();
+    let _ = Xattrs::known([(b"user.note".to_vec(), value)]).apply(&file);
+    // What was made last has changed the folders.
+    for folder in ["artifacts/空", "artifacts", "context", "memory", "logs"] {
+        let stamp = Stamp {
+            seconds: 1_600_000_000,
+            nanos: 7,
+        };
+        dir(folder).set_time(stamp).unwrap();
+    }
+    mode("artifacts/空", 0o700);
+}
+
+fn pack_of(root: &Path, to: &Path, threads: u32) -> Packed {
+    in_context(|context| {
+        let dir = Dir::open(root).unwrap();
+        let survey = survey(&dir, "20240603_数据", &|_, _| false, context).unwrap();
+        let file = fs::OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .open(to)
+            .unwrap();
+        let about = About {
+            created_at: context.clock.now(),
+            entry: None,
+        };
+        write(&file, &dir, survey, about, 3, threads, context).unwrap()
+    })
+}
+
+fn has(program: &str) -> bool {
+    let there = Command::new(program).arg("--version").output().is_ok();
+    if !there {
+        eprintln!("SKIPPED: there is no {program} here");
+    }
+    there
+}
+
+fn runs(program: &str, args: &[&str]) -> bool {
+    let output = Command::new(program).args(args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{program} {args:?}: {said}");
+    said.is_empty()
+}
+
+#[test]
+fn stock_tools_give_the_exact_tree() {
+    let place = tempfile::tempdir().unwrap();
+    let (root, pack) = (place.path().join("root"), place.path().join("x.tar.zst"));
+    session(&root);
+    let packed = pack_of(&root, &pack, 2);
+    assert_eq!(packed.manifest.flaws, []);
+    assert_eq!(packed.bytes, fs::metadata(&pack).unwrap().size());
+    let same = |dir: &Path| {
+        let dir = Dir::open(dir.join("20240603_数据")).unwrap();
+        let found = in_context(|context| compare(&packed.manifest, &dir, context).unwrap());
+        assert_eq!(found, []);
+    };
+    let shown = pack.to_str().unwrap();
+    let unpack = |program: &str, more: &[&str]| {
+        let to = place.path().join(program);
+        fs::create_dir(&to).unwrap();
+        let args = [&["-xpf", shown, "-C", to.to_str().unwrap()], more].concat();
+        assert!(runs(program, &args), "{program} had something to say");
+        same(&to);
+    };
+    if has("tar") {
+        // One of the times lies before 1970, another far ahead: it warns of both.
+        let more = [
+            "--zstd",
+            "--xattrs",
+            "--xattrs-include=*",
+            "--warning=no-timestamp",
+        ];
+        unpack("tar", &more);
+    }
+    if has("bsdtar") {
+        unpack("bsdtar", &["--xattrs"]);
+    }
+    if has("zstd") {
+        runs("zstd", &["-tq", shown]);
+        runs("zstd", &["-l", shown]);
+    }
+    let opened = Pack::open(&pack).unwrap();
+    assert_eq!(opened.nature(), &Nature::Whole);
+    assert_eq!(opened.manifest(), Some(&packed.manifest));
+    assert_eq!(opened.digest().unwrap(), packed.blake3);
+    assert!(opened.tail_is_exact().unwrap());
+}
+
+#[test]
+fn the_data_depends_on_the_input_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let mut packs = Vec::new();
+    for (n, threads) in [1, 2, 0, 5].into_iter().enumerate() {
+        let (root, pack) = (
+            place.path().join(format!("root{n}")),
+            place.path().join(format!("{n}.tar.zst")),
+        );
+        session(&root);
+        // All but the times that nobody set are the same.
+        for entry in walkdir::WalkDir::new(&root).contents_first(true) {
+            let entry = entry.unwrap();
+            let dir = Dir::open(entry.path().parent().unwrap()).unwrap();
+            let stamp = Stamp {
+                seconds: 1_700_000_000,
+                nanos: 5,
+            };
+            dir.set_time_of(entry.file_name(), stamp).unwrap();
+        }
+        packs.push((pack_of(&root, &pack, threads), fs::read(pack).unwrap()));
+    }
+    for (packed, bytes) in &packs[1..] {
+        assert_eq!(packed.manifest, packs[0].0.manifest);
+        assert_eq!(bytes, &packs[0].1);
+    }
+}
