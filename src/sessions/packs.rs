@@ -129,7 +129,10 @@ fn look_into(
         said.blake3 = Some(pack.digest()?);
     }
     if seen.counts.is_none() {
-        seen.counts = Some(counts_of(&pack::list(&pack, context)?));
+        seen.counts = Some(match pack.manifest() {
+            Some(manifest) => counts_of(&manifest.members),
+            None => counts_of(&pack::list(&pack, context)?),
+        });
     }
     if wanted.said && said.entry.is_none() {
         said.record = record_of(&pack, context)?;
