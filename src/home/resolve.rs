@@ -8,6 +8,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::{Cache, Home, Index, RelPath, SessionId, Status, measure, nearest};
 use crate::base::{Error, Result, human};
 use crate::disk::{self, Dir, FileKind};
+use crate::pack::ENDING;
 
 /// As many candidates of an ambiguous query are named.
 const SHOWN: usize = 10;
@@ -23,13 +24,13 @@ pub struct Candidate {
     pub activity: Option<jiff::Timestamp>,
 }
 
-/// Every session of the home: what the index names, and what lies in `sessions/` beside it, the most recently
-/// active first. A broken index hides nothing that is on the disk.
+/// Every session of the home: what the index names, and what lies in `sessions/` and `archive/` beside it, the most
+/// recently active first. A broken index hides nothing that is on the disk.
 ///
 /// Activity comes from the cache; with `exact` the sessions themselves are looked at.
 ///
 /// # Errors
-/// When `sessions/` can not be listed.
+/// When `sessions/` or `archive/` can not be listed.
 pub fn candidates(home: &Home, exact: bool) -> Result<Vec<Candidate>> {
     let mut found: BTreeMap<SessionId, Candidate> = BTreeMap::new();
     let index = Index::read(home).unwrap_or_default();
@@ -42,7 +43,13 @@ pub fn candidates(home: &Home, exact: bool) -> Result<Vec<Candidate>> {
         .iter()
         .filter(|(_, kind)| *kind == FileKind::Folder)
         .filter_map(|(name, _)| Some((SessionId::of_folder(name)?, Status::Active, None)));
-    for (id, status, activity) in known.chain(folders) {
+    let packs = disk::read_dir_names(&home.archive())?;
+    let packs = packs
+        .iter()
+        .filter(|(_, kind)| *kind == FileKind::File)
+        .filter_map(|(name, _)| name.to_str()?.strip_suffix(ENDING))
+        .filter_map(|id| Some((SessionId::of_folder(id.as_ref())?, Status::Archived, None)));
+    for (id, status, activity) in known.chain(folders).chain(packs) {
         found.entry(id.clone()).or_insert(Candidate {
             id,
             status,
