@@ -29,7 +29,7 @@ mod write;
 
 pub use compare::{Difference, compare};
 pub use manifest::{About, Frame, Manifest};
-pub use member::{Member, MemberKind};
+pub use member::{Member, MemberKind, short_digest};
 pub use open::{Nature, Pack};
 pub use read::{list, read_member};
 pub use survey::{Survey, survey};
