@@ -31,15 +31,32 @@ fn place() -> Place {
         &format!("{at}/context/checkpoint.md"),
         "# 进度\n\n- cleaned \u{1b}[31mred\n- next: report\n",
     );
-    place.put_home(&format!("{at}/artifacts/data.bin"), b"\x00\xff\x1b[0m\r\n\x80");
+    place.put_home(
+        &format!("{at}/artifacts/data.bin"),
+        b"\x00\xff\x1b[0m\r\n\x80",
+    );
     place.put_home(&format!("{at}/logs/run.log"), "x".repeat(3000));
-    symlink("../../../index.json", place.home().join(&at).join("artifacts/latest")).unwrap();
+    symlink(
+        "../../../index.json",
+        place.home().join(&at).join("artifacts/latest"),
+    )
+    .unwrap();
     let data = place.home().join(&at).join("artifacts/data.bin");
     std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o640)).unwrap();
     std::fs::hard_link(&data, place.home().join(&at).join("artifacts/twin.bin")).unwrap();
     place.date(ID, 4);
     place.ok(["index", "-q"]);
-    place.ok(["label", ID, "--tag", "web", "--project", "alpha", "--title", "五月", "-q"]);
+    place.ok([
+        "label",
+        ID,
+        "--tag",
+        "web",
+        "--project",
+        "alpha",
+        "--title",
+        "五月",
+        "-q",
+    ]);
     place
 }
 
@@ -48,7 +65,10 @@ fn a_session_at_a_glance() {
     let place = place();
     assert_snapshot!(place.run(["show", "清洗"]).shown(&place), @r"");
     let shown = place.json(["show", ID]);
-    assert_eq!((&shown["from"], &shown["status"]), (&"folder".into(), &"active".into()));
+    assert_eq!(
+        (&shown["from"], &shown["status"]),
+        (&"folder".into(), &"active".into())
+    );
     assert_eq!(shown["last_turn"], "context/turn_010.json");
     assert_eq!(shown["archive"], Value::Null);
 }
@@ -58,12 +78,21 @@ fn one_that_is_not_indexed_and_one_that_runs() {
     let place = place();
     place.session("20240607_by_hand", 7);
     let shown = place.ok(["show", "by_hand"]);
-    assert!(shown.starts_with("20240607_by_hand   active, not in the index\n"), "{shown}");
-    assert_eq!(place.json(["show", "by_hand"])["session_id"], "identity-of-20240607_by_hand");
+    assert!(
+        shown.starts_with("20240607_by_hand   active, not in the index\n"),
+        "{shown}"
+    );
+    assert_eq!(
+        place.json(["show", "by_hand"])["session_id"],
+        "identity-of-20240607_by_hand"
+    );
     place.agent_in(&format!("sessions/{ID}/artifacts"));
     let pid = std::process::id();
     let shown = place.ok(["show", ID]);
-    assert!(shown.starts_with(&format!("{ID}   running, process {pid}\n")), "{shown}");
+    assert!(
+        shown.starts_with(&format!("{ID}   running, process {pid}\n")),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -84,10 +113,23 @@ fn the_last_commit_that_touched_it() {
 /// Everything that can be asked of a session, for its folder and its archive to be compared.
 fn asked(place: &Place) -> Vec<String> {
     let mut told = Vec::new();
-    for path in ["", "context", "context/turn_010.json", "artifacts", "artifacts/latest", "logs/"] {
+    for path in [
+        "",
+        "context",
+        "context/turn_010.json",
+        "artifacts",
+        "artifacts/latest",
+        "logs/",
+    ] {
         told.push(place.ok(["show", &format!("{ID}/{path}")]));
     }
-    for path in ["", "artifacts", "artifacts/data.bin", "artifacts/twin.bin", "artifacts/latest"] {
+    for path in [
+        "",
+        "artifacts",
+        "artifacts/data.bin",
+        "artifacts/twin.bin",
+        "artifacts/latest",
+    ] {
         let mut document = place.json(["show", &format!("{ID}/{path}")]);
         document["from"] = Value::Null;
         told.push(document.to_string());
@@ -118,11 +160,21 @@ fn the_same_from_the_archive_without_unpacking() {
         assert_eq!(now, before);
     }
     assert_eq!(bytes(&place, &format!("{ID}/artifacts/data.bin")), data);
-    assert_eq!(bytes(&place, &format!("{ID}/artifacts/twin.bin")), data, "a further name");
+    assert_eq!(
+        bytes(&place, &format!("{ID}/artifacts/twin.bin")),
+        data,
+        "a further name"
+    );
     assert_eq!(differences(&home, &place.apart_from_own()), "");
     let shown = place.ok(["show", ID]);
-    assert!(shown.contains("  archive    archive/20240604_数据清洗.tar.zst, "), "{shown}");
-    assert!(shown.contains("made 2024-06-10 08:00 (5 days ago), with a digest of each file"), "{shown}");
+    assert!(
+        shown.contains("  archive    archive/20240604_数据清洗.tar.zst, "),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("made 2024-06-10 08:00 (5 days ago), with a digest of each file"),
+        "{shown}"
+    );
     let listed = place.ok(["ls", "-l", "--status", "archived"]);
     assert!(listed.contains("2      50 B"), "{listed}");
 }
@@ -146,17 +198,31 @@ fn one_that_was_packed_by_hand_and_that_no_index_knows() {
     let place = place();
     place.packed_by_hand("20240520_old");
     let shown = place.ok(["show", "old"]);
-    assert!(shown.starts_with("20240520_old   archived, not in the index\n一 20240520_old\n"), "{shown}");
+    assert!(
+        shown.starts_with("20240520_old   archived, not in the index\n一 20240520_old\n"),
+        "{shown}"
+    );
     assert!(shown.contains("by hand, with checksums alone"), "{shown}");
-    assert_eq!(place.ok(["show", "old/context/turn_001.json"]), "{\"turn\": 1}\n");
+    assert_eq!(
+        place.ok(["show", "old/context/turn_001.json"]),
+        "{\"turn\": 1}\n"
+    );
     assert_snapshot!(place.ok(["show", "old/"]), @r"
        -  context/
     68 B  session.json
     ");
     place.ok(["index", "-q"]);
     let index = place.index();
-    let entry = index.as_array().unwrap().iter().find(|e| e["id"] == "20240520_old").unwrap();
-    assert_eq!((&entry["session_id"], &entry["title"]), (&"by hand".into(), &"一 20240520_old".into()));
+    let entry = index
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|e| e["id"] == "20240520_old")
+        .unwrap();
+    assert_eq!(
+        (&entry["session_id"], &entry["title"]),
+        (&"by hand".into(), &"一 20240520_old".into())
+    );
     assert_eq!(entry["archive"]["blake3"].as_str().unwrap().len(), 64);
 }
 
@@ -176,13 +242,25 @@ fn a_folder_is_listed_with_sizes_and_escaped_names() {
 fn links_are_shown_and_never_followed() {
     let place = place();
     let link = format!("{ID}/artifacts/latest");
-    assert_eq!(place.ok(["show", &link]), "artifacts/latest → ../../../index.json\n");
-    symlink("/etc", place.home().join(format!("sessions/{ID}/artifacts/etc"))).unwrap();
+    assert_eq!(
+        place.ok(["show", &link]),
+        "artifacts/latest → ../../../index.json\n"
+    );
+    symlink(
+        "/etc",
+        place.home().join(format!("sessions/{ID}/artifacts/etc")),
+    )
+    .unwrap();
     place
         .run(["show", &format!("{ID}/artifacts/etc/passwd")])
         .expect(1)
-        .says(&["is a symbolic link to /etc, and not a folder: artifacts/etc", "never followed"]);
-    place.run(["show", &format!("{ID}/../20240603_crawler/session.json")]).expect(2);
+        .says(&[
+            "is a symbolic link to /etc, and not a folder: artifacts/etc",
+            "never followed",
+        ]);
+    place
+        .run(["show", &format!("{ID}/../20240603_crawler/session.json")])
+        .expect(2);
     place.run(["show", &format!("{ID}//etc/passwd")]).expect(2);
 }
 
@@ -193,13 +271,22 @@ fn what_is_not_there_says_what_is_near() {
         if archived {
             place.archived(ID);
         }
-        place.run(["show", &format!("{ID}/context/turn_011.json")]).expect(1).says(&[
-            "in 20240604_数据清洗 there is no context/turn_011.json",
-            "did you mean context/turn_0",
-            "`wbhome show 20240604_数据清洗/context/` lists what is there",
-        ]);
-        place.run(["show", &format!("{ID}/memori/x")]).expect(1).says(&["did you mean memory?"]);
-        place.run(["show", &format!("{ID}/session.json/x")]).expect(1).says(&["is a file, and not a folder"]);
+        place
+            .run(["show", &format!("{ID}/context/turn_011.json")])
+            .expect(1)
+            .says(&[
+                "in 20240604_数据清洗 there is no context/turn_011.json",
+                "did you mean context/turn_0",
+                "`wbhome show 20240604_数据清洗/context/` lists what is there",
+            ]);
+        place
+            .run(["show", &format!("{ID}/memori/x")])
+            .expect(1)
+            .says(&["did you mean memory?"]);
+        place
+            .run(["show", &format!("{ID}/session.json/x")])
+            .expect(1)
+            .says(&["is a file, and not a folder"]);
     }
 }
 
@@ -207,25 +294,44 @@ fn what_is_not_there_says_what_is_near() {
 fn names_of_any_bytes_can_be_asked_for() {
     let place = place();
     let name = OsStr::from_bytes(b"a\xff.txt");
-    std::fs::write(place.home().join(format!("sessions/{ID}/artifacts")).join(name), "odd").unwrap();
+    std::fs::write(
+        place
+            .home()
+            .join(format!("sessions/{ID}/artifacts"))
+            .join(name),
+        "odd",
+    )
+    .unwrap();
     let mut spec = format!("{ID}/artifacts/").into_bytes();
     spec.extend(b"a\xff.txt");
-    assert_eq!(place.ok([OsStr::new("show"), OsStr::from_bytes(&spec)]), "odd");
+    assert_eq!(
+        place.ok([OsStr::new("show"), OsStr::from_bytes(&spec)]),
+        "odd"
+    );
     place.archived(ID);
-    assert_eq!(place.ok([OsStr::new("show"), OsStr::from_bytes(&spec)]), "odd");
+    assert_eq!(
+        place.ok([OsStr::new("show"), OsStr::from_bytes(&spec)]),
+        "odd"
+    );
 }
 
 #[test]
 fn a_fifo_is_not_opened_and_a_reader_may_stop() {
     let place = place();
     let fifo = place.home().join(format!("sessions/{ID}/artifacts/pipe"));
-    let made = std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(&fifo)
+        .status()
+        .unwrap();
     assert!(made.success());
     place
         .run(["show", &format!("{ID}/artifacts/pipe")])
         .expect(1)
         .says(&["is not opened"]);
-    place.put_home(&format!("sessions/{ID}/logs/large.log"), vec![b'x'; 4 << 20]);
+    place.put_home(
+        &format!("sessions/{ID}/logs/large.log"),
+        vec![b'x'; 4 << 20],
+    );
     let spec = format!("{ID}/logs/large.log");
     let mut child = place
         .command()

@@ -54,7 +54,10 @@ impl Place {
     pub fn packed_by_hand(&self, id: &str) {
         let mut tar = tar::Builder::new(Vec::new());
         for (rel, content) in [
-            ("session.json", format!("{{\"session_id\": \"by hand\", \"title\": \"一 {id}\"}}")),
+            (
+                "session.json",
+                format!("{{\"session_id\": \"by hand\", \"title\": \"一 {id}\"}}"),
+            ),
             ("context/turn_001.json", "{\"turn\": 1}\n".to_owned()),
         ] {
             let mut header = tar::Header::new_ustar();
@@ -62,7 +65,8 @@ impl Place {
             header.set_mode(0o600);
             header.set_mtime(1_717_405_200);
             let path = format!("{id}/{rel}");
-            tar.append_data(&mut header, path, content.as_bytes()).unwrap();
+            tar.append_data(&mut header, path, content.as_bytes())
+                .unwrap();
         }
         let tar = tar.into_inner().unwrap();
         let mut packer = zstd::stream::Encoder::new(Vec::new(), 3).unwrap();
