@@ -47,13 +47,18 @@ pub fn verify(pack: &Pack, context: &Context) -> Result<Verified> {
         bytes: 0,
         problems: Vec::new(),
     };
-    if let Nature::Damaged(what) = &pack.nature {
-        verified.problems.push(Problem {
-            part: "what stands behind the data".into(),
-            what: what.clone(),
-            members: Vec::new(),
-        });
-    }
+    let behind = match &pack.nature {
+        Nature::Damaged(what) => Some(what.clone()),
+        Nature::Whole if !pack.tail_is_exact()? => {
+            Some("the manifest and the seek table are not all that is there".into())
+        }
+        Nature::Whole | Nature::Foreign => None,
+    };
+    verified.problems.extend(behind.map(|what| Problem {
+        part: "what stands behind the data".into(),
+        what,
+        members: Vec::new(),
+    }));
     let done = match Expected::from_manifest(pack) {
         Some(Ok(expected)) => beside_manifest(pack, &expected, context, &mut verified),
         Some(Err(damage)) => Err(damage.into()),

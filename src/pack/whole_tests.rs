@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::testing::{Tarball, unpacked, whole, with};
-use super::{read_member, verify};
+use super::testing::{Tarball, frame, refusal, unpacked, whole, with};
+use super::{Pack, read_member, verify};
 
 fn bytes(length: usize, seed: u32) -> Vec<u8> {
     let mut state = seed | 1;
