@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Races wbhome against the tools that people would use without it, and writes benches/RESULTS.md.
 #
-#   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory commit start (default: all)
+#   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory commit archive archive-large start (default: all)
 #   benches/compare.sh render     RESULTS.md again from benches/results.tsv, nothing measured
 #
 # Each job replaces its own rows in benches/results.tsv and leaves the others. A trial (fewer than 400 sessions, 5 runs
@@ -19,7 +19,7 @@
 #   KEEP=1                leave what was made, to look at
 #   CARGO_TARGET_DIR      where cargo builds                [target]
 #
-# Needs: bash 5, cargo, rsync, GNU time (/usr/bin/time), perl, and git.
+# Needs: bash 5, cargo, rsync, GNU time (/usr/bin/time), perl, git, GNU tar, and zstd.
 #
 # Backticks in single quotes are Markdown, and `$1` in them belongs to the shell that is started:
 # shellcheck disable=SC2016
@@ -28,7 +28,7 @@ export LC_ALL=C.UTF-8
 unset WBHOME CDPATH
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-readonly ALL_JOBS="migrate migrate-floor memory commit start"
+readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large start"
 readonly RUNS=${RUNS:-5} SESSIONS=${SESSIONS:-420} LOG_MIB=${LOG_MIB:-5120}
 readonly PLACES=${PLACES:-disk shm} SHM_DIR=${SHM_DIR:-/dev/shm} SETTLE=${SETTLE:-400} KEEP=${KEEP:-}
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -395,6 +395,119 @@ same_commit() { # OURS PEER
   say "check: the same tree $one on both sides, git status clean"
 }
 
+# What a peer does for each session; $1 is the home, $2 the folder for the packs, the rest are ids.
+readonly TAR_ZSTD='home=$1 to=$2; shift 2; for id in "$@"; do
+  tar --sort=name -C "$home/sessions" -c "$id" | zstd -q -T0 -3 --long=27 -o "$to/$id.tar.zst" && zstd -tq "$to/$id.tar.zst" || exit
+done; sync -f "$to"'
+readonly ZSTD_TAR='packs=$1 to=$2; shift 2; for id in "$@"; do
+  zstd -dcq "$packs/$id.tar.zst" | tar -x -C "$to" || exit
+done; sync -f "$to"'
+readonly OURS_HERE='home=$1 verb=$2; shift 2; "$0" "$verb" --home "$home" --quiet --no-progress "$@" && sync -f "$home"'
+
+# The same sessions packed and unpacked by both. Ours takes the folder away, too: it looks at it once more before that.
+race_packs() { # JOB TITLE INPUT ID…
+  local job=$1 title=$2 input=$3 n
+  shift 3
+  local work=$PLACE/$job pack=() peer_pack=() unpack=() peer_unpack=() kib=() peer_kib=() kib2=() peer_kib2=()
+  mkdir "$work"
+  load_now
+  for ((n = 0; n <= ${times:-RUNS}; n++)); do
+    local home=$work/ours-$n peer=$work/peer-$n
+    mkdir -p "$home/sessions" "$peer/sessions" "$peer/archive" "$peer/again"
+    for id in "$@"; do cp -a "$SRC/sessions/$id" "$home/sessions/" && cp -a "$SRC/sessions/$id" "$peer/sessions/"; done
+    "$WBHOME_BIN" init "$home" --quiet
+    sync -f "$work"
+    run bash -o pipefail -c "$OURS_HERE" "$WBHOME_BIN" "$home" archive "$@"
+    ((n == 0)) || { pack+=("$MS") kib+=("$KIB"); }
+    run bash -o pipefail -c "$TAR_ZSTD" peer "$peer" "$peer/archive" "$@"
+    ((n == 0)) || { peer_pack+=("$MS") peer_kib+=("$KIB"); }
+    if ((n == 0)); then
+      our_size=$(cat "$home"/archive/*.tar.zst | wc -c) peer_size=$(cat "$peer"/archive/*.tar.zst | wc -c)
+    fi
+    run bash -o pipefail -c "$OURS_HERE" "$WBHOME_BIN" "$home" unarchive "$@"
+    ((n == 0)) || { unpack+=("$MS") kib2+=("$KIB"); }
+    run bash -o pipefail -c "$ZSTD_TAR" peer "$peer/archive" "$peer/again" "$@"
+    ((n == 0)) || { peer_unpack+=("$MS") peer_kib2+=("$KIB"); }
+    if ((n == 0)); then
+      for id in "$@"; do
+        diff -r --no-dereference "$SRC/sessions/$id" "$home/sessions/$id" >&2 &&
+          diff -r --no-dereference "$SRC/sessions/$id" "$peer/again/$id" >&2 || die "$job: $id did not come back"
+      done
+      say "check: both sides gave $# sessions back as they were"
+    else
+      say "$job $n/${times:-$RUNS} on $FS: ours ${pack[-1]} ms, peer ${peer_pack[-1]} ms; back ${unpack[-1]} ms, ${peer_unpack[-1]} ms"
+    fi
+  done
+  local runs=(our_runs "$(joined "${pack[@]}")" their_runs "$(joined "${peer_pack[@]}")")
+  record job "$job" fs "$FS" title "archive + verify, $title" peer '`tar --sort=name \| zstd -T0 -3 --long=27`, `zstd -t`' \
+    kind ratio aim 1.0 ours "$(median "${pack[@]}")" theirs "$(median "${peer_pack[@]}")" "${runs[@]}" \
+    our_mib "$(mib "$(largest "${kib[@]}")")" their_mib "$(mib "$(largest "${peer_kib[@]}")")" input "$input" command "$command"
+  record job "$job-size" fs "$FS" title "size of the packs, $title" peer 'the same' kind space aim "$aim_of_size" \
+    ours "$(mib_of "$our_size")" theirs "$(mib_of "$peer_size")" our_runs '1 run' their_runs '1 run' \
+    our_mib '' their_mib '' input "$input" command "$command"
+  record job "$job-back" fs "$FS" title "unarchive + verify, $title" peer '`zstd -dc \| tar -x`' \
+    kind ratio aim 1.0 ours "$(median "${unpack[@]}")" theirs "$(median "${peer_unpack[@]}")" \
+    our_runs "$(joined "${unpack[@]}")" their_runs "$(joined "${peer_unpack[@]}")" \
+    our_mib "$(mib "$(largest "${kib2[@]}")")" their_mib "$(mib "$(largest "${peer_kib2[@]}")")" input "$input" command "$command"
+}
+mib_of() { awk -v bytes="$1" 'BEGIN { printf "%.4f", bytes / 1048576 }'; }
+
+job_archive() {
+  need_input
+  local largest snapshots command=archive aim_of_size=1.02
+  snapshots=$(find "$SRC/sessions" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort | head -n 1)
+  mapfile -t largest < <(du -s --apparent-size "$SRC"/sessions/* | sort -k 1,1nr -k 2 | cut -f 2 | xargs -n 1 basename |
+    grep -vxF "$snapshots" | awk 'NR <= 20')
+  race_packs archive 'the 20 largest sessions' "the 20 largest of: $INPUT" "${largest[@]}"
+  race_packs archive-snapshots 'a snapshot a turn' "one session with a whole-context snapshot a turn, $(session_size "$snapshots")" "$snapshots"
+  done_with "$PLACE/archive"
+  done_with "$PLACE/archive-snapshots"
+}
+
+session_size() { # ID
+  find "$SRC/sessions/$1" -type f -printf '%s\n' | awk '{ sum += $1 } END { printf "%d files, %.0f MB", NR, sum / 1e6 }'
+}
+
+# One session of about 1 GB, and single files out of it.
+job_archive_large() {
+  local work=$PLACE/large home=$PLACE/large/home id at n file files input command=archive-large aim_of_size=1.1
+  has_room "$PLACE" $((5 << 20)) 20000 || { say "archive-large: not measured on $FS"; return 0; }
+  local source=$SRC
+  SRC=$work/source
+  mkdir "$work"
+  "$SCALE_HOME" "$SRC" --sessions 1 --turns 900 --snapshots --old-path "$OLD" >&2
+  id=$(basename "$SRC"/sessions/*)
+  input="one session with a whole-context snapshot a turn, $(session_size "$id")"
+  local times=3
+  race_packs archive-large '1 GB' "$input" "$id"
+  for n in archive-large archive-large-back; do
+    KIB=$(awk -F '\t' -v job="$n" -v fs="$FS" '$1 == job && $2 == fs { printf "%d", $11 * 1024 }' "$TSV")
+    record job "$n-memory" fs "$FS" title "memory of ${n/#archive-large/archive}, 1 GB" peer '' kind MiB aim 300 \
+      ours "$(mib "$KIB")" theirs '' our_runs 0 their_runs '' our_mib "$(mib "$KIB")" their_mib '' input "$input" command archive-large
+  done
+  mkdir -p "$home/sessions"
+  cp -a "$SRC/sessions/$id" "$home/sessions/"
+  "$WBHOME_BIN" init "$home" --quiet
+  "$WBHOME_BIN" archive --home "$home" --quiet "$id"
+  load_now
+  local ours=() peers=() our_kib=() peer_kib=()
+  # Spread over the whole: each lies in another frame.
+  mapfile -t files < <(cd "$SRC/sessions/$id" && find context -name 'turn_*.json' | sort | awk 'NR % 179 == 90')
+  for file in "${files[@]}" "${files[@]}"; do
+    run bash -c '"$0" show --home "$1" "$2/$3" >"$4"' "$WBHOME_BIN" "$home" "$id" "$file" "$work/one"
+    ours+=("$MS") our_kib+=("$KIB")
+    run bash -c 'tar --zstd -xOf "$1/archive/$2.tar.zst" "$2/$3" >"$4"' peer "$home" "$id" "$file" "$work/other"
+    peers+=("$MS") peer_kib+=("$KIB")
+    cmp "$work/one" "$work/other" && cmp "$work/one" "$SRC/sessions/$id/$file" || die "$file is not what it was"
+  done
+  record job archive-one fs "$FS" title 'one file out of a 1 GB archive' peer '`tar --zstd -xO`' kind ratio aim 0.15 \
+    ours "$(median "${ours[@]}")" theirs "$(median "${peers[@]}")" our_runs "$(joined "${ours[@]}")" \
+    their_runs "$(joined "${peers[@]}")" our_mib "$(mib "$(largest "${our_kib[@]}")")" \
+    their_mib "$(mib "$(largest "${peer_kib[@]}")")" input "$input, ${#files[@]} of its turns" command archive-large
+  SRC=$source
+  done_with "$work"
+}
+
 # With what bash needs to start any program in it; that is what the peer shows.
 here_start() {
   local n begin end our_ms=() peer_ms=()
@@ -445,7 +558,8 @@ tools() {
   printf '%s, %s, %s, %s' "$(rsync --version | awk 'NR == 1 { print $1, $3 }')" \
     "$(cp --version | awk 'NR == 1 { print "coreutils", $NF }')" \
     "$(sed --version | awk 'NR == 1 { print "sed", $NF }')" "$(grep --version | awk 'NR == 1 { print "grep", $NF }')"
-  printf ', git %s' "$(git version | awk '{ print $3 }')"
+  printf ', git %s, tar %s, zstd %s' "$(git version | awk '{ print $3 }')" "$(tar --version | awk 'NR == 1 { print $NF }')" \
+    "$(zstd --version | grep -o 'v[0-9.]*' | head -n 1)"
 }
 
 # Puts a row into the table, in place of the one of the same job and filesystem.
@@ -477,7 +591,7 @@ record() { # COLUMN VALUE…
 
 render() {
   [[ -f $TSV ]] || die "$TSV: nothing was measured yet"
-  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed start" '
+  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one start" '
     function time(ms) { return ms == "-" ? "—" : ms < 1000 ? ms " ms" : sprintf("%.2f s", ms / 1000) }
     function amount(value, kind) { return value == "-" ? "—" : kind == "MiB" || kind == "space" ? value " MiB" : time(value) }
     function ratio(i) { return kind[i] == "ratio" || kind[i] == "space" }
@@ -541,7 +655,7 @@ for job in "${jobs[@]}"; do
   declare -F "job_${job//-/_}" >/dev/null || declare -F "here_${job//-/_}" >/dev/null ||
     die "$job: no such job; there are: $ALL_JOBS"
 done
-for tool in cargo git rsync perl findmnt /usr/bin/time; do
+for tool in cargo git rsync perl findmnt tar zstd /usr/bin/time; do
   command -v "$tool" >/dev/null || die "$tool is needed"
 done
 

@@ -136,6 +136,15 @@ impl Dir {
         Ok(File::from(fs::openat(&self.0, name, flags, Mode::empty())?))
     }
 
+    /// Makes an empty file in it, to be read and written by its owner alone; an existing name is an error. For what is
+    /// built in a folder that nobody uses yet: elsewhere a file appears complete, by [`super::NewFile`].
+    pub fn create_file(&self, name: &OsStr) -> io::Result<File> {
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        Ok(File::from(fs::openat(&self.0, name, flags, mode)?))
+    }
+
     /// Makes a folder in it, reachable by its owner alone until [`Dir::set_mode`] says otherwise.
     pub fn make(&self, name: &OsStr) -> io::Result<()> {
         Ok(fs::mkdirat(&self.0, name, Mode::RWXU)?)

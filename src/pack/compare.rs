@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::{Manifest, Member, MemberKind, survey};
+use super::{Manifest, Member, MemberKind, short_digest, survey};
 use crate::base::{Context, Error, Result, Total, human};
 use crate::disk::{self, Buffers, CopyError, Dir};
 
@@ -126,7 +126,7 @@ fn same_content(
         Err(error) => return Err(fail(error)),
     };
     match disk::check_file(&parent, name, buffers, context.stop, &mut |_, _| {}) {
-        Ok(checked) => Ok(before.blake3.as_deref() == Some(checked.digest.to_hex().as_str())),
+        Ok(checked) => Ok(before.blake3.as_deref() == Some(short_digest(&checked.digest).as_str())),
         Err(CopyError::Read(error) | CopyError::Write(error)) if disk::is_nowhere(&error) => {
             Ok(false)
         }

@@ -56,8 +56,11 @@ pub struct Frame {
 /// How what the manifest's frame holds begins.
 const TAG: &[u8; 16] = b"wbhome manifest\n";
 
-/// How the manifest is compressed: it is small, and written once.
-const LEVEL: i32 = 9;
+/// How the manifest is compressed: of a session of small files it is a twentieth of the pack.
+const LEVEL: i32 = 15;
+
+/// From this length on that would take longer than it is worth.
+const LONG: usize = 1 << 20;
 
 /// No manifest is longer: that of ten million members would be.
 const LIMIT: u64 = 2 << 30;
@@ -68,7 +71,11 @@ impl Manifest {
         let fail =
             |error| Error::failed("the manifest of the pack can not be written").because(error);
         let json = serde_json::to_vec(self).map_err(|error| fail(error.into()))?;
-        let packed = zstd::bulk::compress(&json, LEVEL).map_err(fail)?;
+        let level = match json.len() < LONG {
+            true => LEVEL,
+            false => zstd::DEFAULT_COMPRESSION_LEVEL,
+        };
+        let packed = zstd::bulk::compress(&json, level).map_err(fail)?;
         let digest = blake3::hash(&packed);
         frames::skippable(frames::MANIFEST, &[TAG, digest.as_bytes(), &packed])
             .ok_or_else(|| Error::failed("the pack has too many members for its manifest"))

@@ -12,24 +12,43 @@
 //! ```
 
 mod compare;
+mod course;
 mod frames;
 mod head;
+mod lay;
+mod learn;
 mod manifest;
 mod member;
+mod names;
 mod open;
 mod order;
 mod read;
+mod records;
+mod sparse;
 mod stream;
 mod survey;
-#[cfg(test)]
-mod tests;
+mod tar;
+mod trouble;
 mod unpack;
 mod verify;
 mod write;
 
+#[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod stock_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod whole_tests;
+
 pub use compare::{Difference, compare};
 pub use manifest::{About, Frame, Manifest};
-pub use member::{Member, MemberKind};
+pub use member::{Member, MemberKind, short_digest};
 pub use open::{Nature, Pack};
 pub use read::{list, read_member};
 pub use survey::{Survey, survey};

@@ -109,12 +109,11 @@ impl Pack {
                 return Ok(Some(Some(why)));
             }
         };
-        let said = manifest.frames.iter().map(|f| (f.bytes, f.content));
-        let agrees = said.eq(data.iter().copied());
         self.take(manifest);
-        Ok(Some((!agrees).then(|| {
-            "the seek table does not agree with the manifest".to_owned()
-        })))
+        let disagrees = "the seek table does not agree with the manifest";
+        Ok(Some(
+            (!self.tail_is_exact()?).then(|| disagrees.to_owned()),
+        ))
     }
 
     /// Follows the frames from the beginning.
@@ -205,10 +204,7 @@ impl Pack {
 
     /// Whether manifest and seek table stand directly behind the data and are the whole rest of the file, byte for
     /// byte.
-    ///
-    /// # Errors
-    /// When it can not be read.
-    pub(super) fn tail_is_exact(&self) -> Result<bool> {
+    fn tail_is_exact(&self) -> Result<bool> {
         let Some(manifest) = &self.manifest else {
             return Ok(false);
         };

@@ -1,7 +1,13 @@
 //! Unpacking: into a fresh folder, whatever the pack says.
 
+use std::collections::HashSet;
+
+use super::course::{Expected, go};
+use super::lay::{Laid, Laying, Work};
+use super::learn::learn;
+use super::trouble::{Damage, Trouble};
 use super::verify::Problem;
-use super::{Member, Pack};
+use super::{Member, Nature, Pack, names};
 use crate::base::{Context, Result};
 use crate::disk::Dir;
 
@@ -15,7 +21,7 @@ pub struct Limits {
 /// What was unpacked.
 #[derive(Debug)]
 pub struct Unpacked {
-    /// The members, as they were read back from the disk.
+    /// The members, as they were read back from the disk, in the order of the pack.
     pub members: Vec<Member>,
     /// What is wrong with the pack, and so not here. Empty but for a salvage.
     pub problems: Vec<Problem>,
@@ -25,11 +31,70 @@ pub struct Unpacked {
 /// the session's folder. Everything is read back and compared with the manifest, or of a pack made by hand with what
 /// was decoded.
 ///
+/// What the place can not keep (an attribute, an owner unless it is root who unpacks) is not in
+/// [`Unpacked::members`]. A pack made by hand gives nobody's files special rights: setuid and setgid bits of files, and
+/// attributes that only root may set, are left out.
+///
 /// # Errors
 /// A pack that is damaged, lies, or holds what may not be unpacked: `..`, absolute names, devices, a member under a
 /// link, two of one name, more than the manifest says. What lies in `into` then is for the caller to remove; nothing
 /// outside of it was touched.
 pub fn unpack(pack: &Pack, into: &Dir, limits: Limits, context: &Context) -> Result<Unpacked> {
-    let _ = (pack, into, limits, context);
-    unimplemented!("the next commit")
+    let mut problems = Vec::new();
+    let unpacked = unpack_what_is_good(pack, into, limits, context, &mut problems);
+    let members = unpacked.map_err(|trouble| trouble.error("can not unpack", pack))?;
+    Ok(Unpacked { members, problems })
+}
+
+fn unpack_what_is_good(
+    pack: &Pack,
+    into: &Dir,
+    limits: Limits,
+    context: &Context,
+    problems: &mut Vec<Problem>,
+) -> Result<Vec<Member>, Trouble> {
+    let report = &mut |damage: Damage, members: &[Member]| {
+        if !limits.salvage {
+            return Err(Trouble::Damage(damage));
+        }
+        let mut problem = damage.problem();
+        problem.members = members.iter().map(|member| member.path.0.clone()).collect();
+        problems.push(problem);
+        Ok(())
+    };
+    if let Nature::Damaged(what) = &pack.nature {
+        report(Damage::new("what stands behind the data", what, 0), &[])?;
+    }
+    let expected = match Expected::from_manifest(pack) {
+        Some(Ok(expected)) => expected,
+        lost => {
+            if let Some(Err(damage)) = lost {
+                report(damage, &[])?;
+            }
+            let learned = learn(pack, limits.salvage, context)?;
+            for damage in learned.damage {
+                report(damage, &[])?;
+            }
+            learned.expected
+        }
+    };
+    let mut left_out = HashSet::new();
+    for (n, why) in names::refused(&expected.members) {
+        report(
+            expected.refusal(n, why),
+            std::slice::from_ref(&expected.members[n]),
+        )?;
+        left_out.insert(n);
+    }
+    let laid = Laid::default();
+    let mut work = Work::new(into, &expected, left_out, &laid, context);
+    rayon::in_place_scope(|scope| {
+        let mut sink = Laying {
+            work: &mut work,
+            scope,
+        };
+        let stretch = expected.stretch(pack);
+        go(pack, &expected, &stretch, context.stop, &mut sink, report)
+    })?;
+    work.finish(report)
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::head::{END, head, padding};
 use super::manifest::{self, About};
-use super::{Manifest, Member, MemberKind, Survey, frames};
+use super::{Manifest, Member, MemberKind, Survey, frames, short_digest};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result, Total, human};
 use crate::disk::{Dir, Meta};
@@ -345,7 +345,7 @@ fn push(
         match content {
             Some(content) => {
                 compressor.push(&content.bytes)?;
-                member.blake3 = Some(content.digest.to_hex().to_string());
+                member.blake3 = Some(short_digest(&content.digest));
                 flaws.extend(content.flaw);
             }
             None if member.kind == MemberKind::File => {
@@ -387,5 +387,5 @@ fn stream(
         context.progress.advance(0, length);
         at += length;
     }
-    Ok((hasher.finalize().to_hex().to_string(), reading.finish()))
+    Ok((short_digest(&hasher.finalize()), reading.finish()))
 }
