@@ -202,3 +202,27 @@ fn attributes_and_nanoseconds_come_back() {
         "一\n二=三".as_bytes()
     );
 }
+
+#[test]
+fn every_format_of_bsdtar_comes_out_as_it_went_in() {
+    let home = tempfile::tempdir().unwrap();
+    let session = home.path().join("20240603_爬虫");
+    std::fs::create_dir(&session).unwrap();
+    lay_out(&session);
+    // Long names, Chinese ones, and what is both go into records of their own there.
+    let deep = session
+        .join("artifacts")
+        .join("很长的名字".repeat(12))
+        .join("n".repeat(120));
+    std::fs::create_dir_all(&deep).unwrap();
+    std::fs::write(deep.join("x"), "x").unwrap();
+    for format in ["pax", "gnutar"] {
+        let arguments = ["-c", "-f", "-", "--format", format, "20240603_爬虫"];
+        let Some(tar) = tool("bsdtar", &arguments, home.path()) else {
+            return;
+        };
+        let (outer, done) = unpacked(&by_hand(&tar), false);
+        done.unwrap();
+        assert_eq!(told(&outer.path().join("into")), told(&session), "{format}");
+    }
+}
