@@ -98,6 +98,19 @@ pub(super) fn frame_at(file: &File, at: u64, size: u64) -> io::Result<Found> {
     }
 }
 
+/// Whether a data frame begins at `at`.
+///
+/// # Errors
+/// When the file can not be read.
+pub(super) fn is_data(file: &File, at: u64) -> io::Result<bool> {
+    let mut magic = [0; 4];
+    match file.read_exact_at(&mut magic, at) {
+        Ok(()) => Ok(u32::from_le_bytes(magic) == ZSTD),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Every frame from the beginning of a file on, as far as there are frames, and what is wrong with the place where
 /// that ends, if it is not the end of the file.
 ///

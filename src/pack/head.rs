@@ -90,10 +90,9 @@ pub(super) fn head(member: &Member, top: &str) -> Vec<u8> {
     for (name, value) in &member.xattrs {
         // What the manifest holds was encoded here.
         let value = STANDARD.decode(value).unwrap_or_default();
-        records.add(
-            [b"SCHILY.xattr.", name.as_bytes()].concat().as_slice(),
-            &value,
-        );
+        // As GNU tar writes it: a `=` would end the key.
+        let name = name.replace('%', "%25").replace('=', "%3D");
+        records.add(format!("SCHILY.xattr.{name}").as_bytes(), &value);
     }
     header.set_cksum();
     let mut head = records.into_member();

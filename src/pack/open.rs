@@ -76,15 +76,15 @@ impl Pack {
                 .hint("use the newer wbhome; `tar --zstd -xf` unpacks it, too"),
             _ => error,
         };
-        match pack.from_the_end().map_err(of_pack)? {
-            None => pack.from_the_beginning().map_err(of_pack)?,
+        match pack.follow_end().map_err(of_pack)? {
+            None => pack.follow_frames().map_err(of_pack)?,
             Some(why) => pack.nature = why.map_or(Nature::Whole, Nature::Damaged),
         }
         Ok(pack)
     }
 
     /// Reads seek table and manifest, and what is wrong with them; `None` when there is no seek table.
-    fn from_the_end(&mut self) -> Result<Option<Option<String>>> {
+    fn follow_end(&mut self) -> Result<Option<Option<String>>> {
         let fail = |error| Error::io("can not read", &self.path, error);
         let Some(table) = frames::read_seek_table(&self.file, self.size).map_err(fail)? else {
             return Ok(None);
@@ -115,7 +115,7 @@ impl Pack {
     }
 
     /// Follows the frames from the beginning.
-    fn from_the_beginning(&mut self) -> Result<()> {
+    fn follow_frames(&mut self) -> Result<()> {
         let fail = |error| Error::io("can not read", &self.path, error);
         let (found, broken_off) = frames::walk(&self.file, self.size).map_err(fail)?;
         let is_data = |frame: &Found| matches!(frame, Found::Data(_));
@@ -138,6 +138,11 @@ impl Pack {
                 Found::Skippable(..) => {}
             }
         }
+        let followed = found.last().map_or(0, Found::end);
+        if broken_off.is_some() && frames::is_data(&self.file, followed).map_err(fail)? {
+            // Cut off: what is left of it can be read as far as it goes.
+            self.frames.push(followed..self.size);
+        }
         self.broken_off = broken_off;
         self.nature = match (ours, &self.broken_off) {
             (Some(Ok(manifest)), why) => {
@@ -146,7 +151,7 @@ impl Pack {
                 Nature::Damaged(why.unwrap_or_else(|| "the seek table is damaged".to_owned()))
             }
             (Some(Err(why)), _) => Nature::Damaged(why),
-            (None, Some(why)) if found.is_empty() => {
+            (None, Some(why)) if self.frames.is_empty() => {
                 return Err(Error::failed(format!("is no pack: {why}:"))
                     .at(&self.path)
                     .hint("`file` tells what it is"));
