@@ -111,9 +111,7 @@ impl Pack {
         };
         self.take(manifest);
         let disagrees = "the seek table does not agree with the manifest";
-        Ok(Some(
-            (!self.tail_is_exact()?).then(|| disagrees.to_owned()),
-        ))
+        Ok(Some((!self.tail_is_exact()?).then(|| disagrees.to_owned())))
     }
 
     /// Follows the frames from the beginning.
