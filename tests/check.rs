@@ -50,6 +50,109 @@ fn a_sound_home() {
     ");
 }
 
+/// A home with an archived session besides.
+fn with_archive() -> Place {
+    let place = Place::with_sessions();
+    place.put_home(
+        "sessions/20240605_api_refactor/logs/run.log",
+        "x".repeat(50_000),
+    );
+    place.archived("20240605_api_refactor");
+    place.run(["check"]).expect(0);
+    place
+}
+
+const ARCHIVE: &str = "archive/20240605_api_refactor.tar.zst";
+
+/// The archive with one byte changed, at so many parts of hundred of its length.
+fn damage(place: &Place, percent: usize) {
+    let path = place.home().join(ARCHIVE);
+    let mut content = std::fs::read(&path).unwrap();
+    let at = content.len() * percent / 100;
+    content[at] ^= 0x55;
+    std::fs::write(&path, content).unwrap();
+}
+
+/// What is said of archives.
+fn of_archives(ran: &Ran) -> Vec<&str> {
+    let lines = ran.stdout.lines().map(str::trim_start);
+    lines.filter(|line| line.contains(".tar.zst")).collect()
+}
+
+#[test]
+fn archives_are_read_to_their_end_when_that_is_asked_for() {
+    let place = with_archive();
+    let ran = place.run(["check", "--archives"]);
+    assert!(
+        ran.expect(0).stdout.contains(" · 1 archive read, "),
+        "{ran:?}"
+    );
+    let before = std::fs::read(place.home().join(ARCHIVE)).unwrap();
+    // In the middle of the data: a look at the ends does not tell.
+    damage(&place, 10);
+    place.run(["check"]).expect(0);
+    let ran = place.run(["check", "--archives"]);
+    let told = of_archives(ran.expect(4));
+    assert!(
+        told[0].contains("frame") && told[0].contains("concerns"),
+        "{ran:?}"
+    );
+    assert!(ran.stdout.contains("bad-archive"));
+    place.run(["check", "--archives", "crawler"]).expect(0);
+    place.run(["check", "--archives", "api"]).expect(4);
+    damage(&place, 10);
+    assert_eq!(std::fs::read(place.home().join(ARCHIVE)).unwrap(), before);
+    place.run(["check", "--archives"]).expect(0);
+}
+
+#[test]
+fn a_look_at_the_ends_tells_what_is_torn_and_what_was_replaced() {
+    let place = with_archive();
+    let path = place.home().join(ARCHIVE);
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 40]).unwrap();
+    let ran = place.run(["check"]);
+    assert_eq!(of_archives(ran.expect(4)).len(), 1, "{ran:?}");
+    std::fs::write(&path, &whole).unwrap();
+    place.run(["check"]).expect(0);
+
+    // Another pack of the same session, whole in itself.
+    place.session("20240605_api_refactor", 5);
+    std::fs::remove_file(&path).unwrap();
+    place.pack("20240605_api_refactor");
+    std::fs::remove_dir_all(place.home().join("sessions/20240605_api_refactor")).unwrap();
+    let ran = place.run(["check"]);
+    let told = of_archives(ran.expect(4));
+    assert!(told[0].contains("according to the index"), "{ran:?}");
+    let ran = place.run(["check", "--archives"]);
+    let told = of_archives(ran.expect(4));
+    assert!(
+        told[0].contains("is whole, and not the file that the index knows"),
+        "{ran:?}"
+    );
+    // It was meant: then the index takes it over.
+    place.ok(["index", "--rebuild", "-q"]);
+    place.run(["check", "--archives"]).expect(0);
+}
+
+#[test]
+fn archives_made_by_hand_or_kept_or_renamed_are_fine() {
+    let place = with_archive();
+    place.packed_by_hand("20240520_old");
+    place.pack("20240603_crawler");
+    place.ok(["index", "-q"]);
+    place.run(["check", "--archives"]).expect(0);
+    let archive = place.home().join("archive");
+    let to = archive.join("20240605_other.tar.zst");
+    std::fs::rename(archive.join("20240605_api_refactor.tar.zst"), to).unwrap();
+    place.ok(["index", "--rebuild", "-q"]);
+    let ran = place.run(["check", "--archives"]);
+    assert!(
+        of_archives(&ran).iter().all(|line| !line.contains("other")),
+        "{ran:?}"
+    );
+}
+
 #[test]
 fn an_empty_home() {
     let place = Place::with_home();
@@ -192,7 +295,7 @@ fn what_points_nowhere_or_disagrees() {
     assert_snapshot!(found("unindexed-session", 4, &place), @r"  unindexed-session     1   20240606_by_hand  is not in the index");
 
     let place = sound();
-    place.put_home("archive/20240520_old.tar.zst", b"\x28\xb5\x2f\xfd");
+    place.packed_by_hand("20240520_old");
     assert_snapshot!(found("archive-unindexed", 4, &place), @r"  archive-unindexed     1   20240520_old  archive/20240520_old.tar.zst is not in the index");
 
     let place = sound();

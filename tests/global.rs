@@ -631,6 +631,7 @@ fn help_names_every_verb_and_the_exit_codes() {
         "init",
         "new",
         "ls",
+        "show",
         "path",
         "label",
         "index",

@@ -46,7 +46,7 @@ fn sessions_that_came_by_hand_are_added() {
     let place = Place::with_sessions();
     place.session("20240606_周报", 6);
     place.session("my session (1)", 7);
-    place.put_home("archive/20240520_old.tar.zst", "packed");
+    place.packed_by_hand("20240520_old");
     place.put_home("sessions/.DS_Store", "");
     assert_snapshot!(place.run(["index", "-n"]).shown(&place), @r"
     exit: 0
@@ -73,10 +73,16 @@ fn sessions_that_came_by_hand_are_added() {
     );
     let old = entry(&place, "20240520_old");
     assert_eq!(old["status"], "archived");
+    let path = place.home().join("archive/20240520_old.tar.zst");
+    let (bytes, blake3) = (
+        std::fs::metadata(&path).unwrap().len(),
+        support::digest(&path),
+    );
     assert_eq!(
         old["archive"],
-        json!({"file": "archive/20240520_old.tar.zst", "bytes": 6, "blake3": null})
+        json!({"file": "archive/20240520_old.tar.zst", "bytes": bytes, "blake3": blake3})
     );
+    assert_eq!(old["session_id"], "by hand");
 }
 
 #[test]
@@ -231,7 +237,7 @@ fn a_word_of_ones_own_comes_back_with_the_session() {
 fn archived_and_unpacked_by_hand() {
     let place = Place::with_sessions();
     let here = place.home().join("sessions/20240603_crawler");
-    place.put_home("archive/20240603_crawler.tar.zst", "packed");
+    place.packed_by_hand("20240603_crawler");
     std::fs::rename(&here, place.path("away")).unwrap();
     assert_snapshot!(place.run(["index"]).shown(&place), @r"
     exit: 0

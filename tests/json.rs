@@ -124,6 +124,25 @@ documents! {
     }
     "tally" Tally { files: u64, bytes: u64, }
     "place" Location { path: String, path_bytes: Absent<String>, }
+    "wbhome/show/1" Show {
+        schema: String, id: String, status: String, indexed: bool, title: Null<String>, agent: Null<String>,
+        project: Null<String>, tags: Vec<String>, sync_tag: Null<String>, session_id: Null<String>,
+        created: Null<Timestamp>, updated: Null<Timestamp>, running: Null<Running>, from: String, path: String,
+        path_bytes: Absent<String>, holds: Holds, last_turn: Null<String>, checkpoint: Vec<String>,
+        archive: Null<ShownArchive>, warnings: Vec<String>, commit: Null<Told>,
+    }
+    "archive of a session" ShownArchive {
+        file: String, bytes: u64, form: String, damage: Null<String>, made: Null<Timestamp>, flaws: u64,
+        blake3: Null<String>,
+    }
+    "wbhome/show-path/1" ShowPath {
+        schema: String, id: String, from: String, path: String, path_bytes: Absent<String>, kind: String, bytes: u64,
+        mode: Null<u32>, modified: Null<Timestamp>, target: Null<Location>, names: Vec<Thing>,
+    }
+    "thing" Thing {
+        path: String, path_bytes: Absent<String>, kind: String, bytes: u64, mode: Null<u32>,
+        modified: Null<Timestamp>, target: Null<Location>,
+    }
     "wbhome/path/1" Found { schema: String, id: String, path: String, path_bytes: Absent<String>, exists: bool, }
     "wbhome/label/1" Label {
         schema: String, sessions: Vec<Labelled>, changed: u64, unchanged: u64, views: Views,
@@ -145,9 +164,10 @@ documents! {
     "renamed" Renamed { from: String, to: String, }
     "problem" Problem { id: String, why: String, }
     "wbhome/check/1" Check {
-        schema: String, sessions: u64, files: u64, bytes: u64, probed: u64, counts: BTreeMap<String, u64>,
-        findings: Vec<Finding>,
+        schema: String, sessions: u64, files: u64, bytes: u64, probed: u64, archives: Null<ArchivesRead>,
+        counts: BTreeMap<String, u64>, findings: Vec<Finding>,
     }
+    "archives read" ArchivesRead { archives: u64, bytes: u64, members: u64, }
     "wbhome/finding/1" Finding {
         schema: Absent<String>, kind: String, path: String, path_bytes: Absent<String>, session: Absent<String>,
         detail: String, of: Absent<String>, of_bytes: Absent<String>, relation: Absent<String>, turn: Absent<u32>,
@@ -278,6 +298,28 @@ documents! {
         sessions: SessionCounts,
         findings: Vec<Finding>, warnings: Vec<String>, command: Null<SmokeTest>, record: String,
     }
+    "wbhome/migrate-status/1" MigrateStatus {
+        schema: String, source: Exact, home: String, started: Timestamp, finished: Timestamp,
+        keep_until: Timestamp, resumed: bool, totals: Totals, classes: Classes, references: References,
+        skipped: Vec<Skipped>, restless: Vec<Location>, databases: Vec<Database>, state: Vec<Followed>,
+        sessions: SessionCounts,
+        findings: Vec<Finding>, warnings: Vec<String>, command: Null<SmokeTest>, record: String,
+        packed: Null<PackedSource>,
+    }
+    "wbhome/migrate-finish/1" MigrateFinish {
+        schema: String, source: Exact, path: String, path_bytes: Absent<String>, bytes: u64, blake3: String, at: Timestamp,
+        keep_until: Timestamp, files: u64, content: u64, left: Vec<Flaw>, changed: Vec<ChangedSince>,
+    }
+    "packed" PackedSource {
+        source: Exact, path: String, path_bytes: Absent<String>, bytes: u64, blake3: String, at: Timestamp,
+        keep_until: Timestamp, files: u64, content: u64, left: Vec<Flaw>, changed: Vec<ChangedSince>,
+    }
+    "flaw" Flaw { path: String, path_bytes: Absent<String>, kind: String, why: String, }
+    "changed since" ChangedSince { path: String, path_bytes: Absent<String>, what: String, }
+    "wbhome/migrate-finish-plan/1" MigrateFinishPlan {
+        schema: String, source: Exact, path: String, path_bytes: Absent<String>, files: u64, content: u64, room: u64,
+        left: Vec<Flaw>, warnings: Vec<String>, before: Null<PackedSource>,
+    }
     "totals" Totals { sessions: u64, files: u64, folders: u64, bytes: u64, }
     "classes" Classes {
         copied: u64, rewritten: u64, linked: u64, folders: u64, skipped: u64, total: u64, links_rewritten: u64,
@@ -351,11 +393,10 @@ documents! {
 }
 
 /// Documents whose fields are those of another.
-const ALIKE: [(&str, &str); 6] = [
+const ALIKE: [(&str, &str); 5] = [
     ("wbhome/commit-plan/1", "wbhome/commit/1"),
     ("wbhome/relink-undo/1", "wbhome/migrate-undo/1"),
     ("wbhome/relink-undo-plan/1", "wbhome/migrate-undo-plan/1"),
-    ("wbhome/migrate-status/1", "wbhome/migrate/1"),
     ("finding", "wbhome/finding/1"),
     ("wbhome/empty-trash-plan/1", "wbhome/empty-trash/1"),
 ];
@@ -440,6 +481,38 @@ fn new_and_path() {
     let found: Found = read("path/1", &json(&place, &["path", "数据/context"]));
     assert_eq!((found.id, found.exists), (made.id, true));
     assert_eq!(found.path, format!("{}/context", made.path));
+}
+
+#[test]
+fn show() {
+    let place = Place::with_sessions();
+    let artifacts = place.home().join("sessions/20240603_crawler/artifacts");
+    std::fs::write(artifacts.join(OsStr::from_bytes(b"a\xff")), "x").unwrap();
+    std::os::unix::fs::symlink("a b", artifacts.join("latest")).unwrap();
+    let shown: Show = read("show/1", &json(&place, &["show", "crawler"]));
+    assert_eq!((shown.from.as_str(), shown.holds.files), ("folder", 3));
+    assert!(shown.archive.0.is_none() && shown.commit.0.is_none());
+    let folder = ["show", "crawler/artifacts"];
+    let listed: ShowPath = read("show-path/1", &json(&place, &folder));
+    assert_eq!((listed.kind.as_str(), listed.names.len()), ("folder", 2));
+    assert_eq!(
+        listed.names[0].path_bytes.as_deref(),
+        Some("YXJ0aWZhY3RzL2H/")
+    );
+    let target = listed.names[1].target.0.as_ref().unwrap();
+    assert_eq!(
+        (target.path.as_str(), listed.names[1].kind.as_str()),
+        ("a b", "symlink")
+    );
+    place.archived("20240603_crawler");
+    let shown: Show = read("show/1", &json(&place, &["show", "crawler"]));
+    let archive = shown.archive.0.unwrap();
+    assert_eq!((archive.form.as_str(), archive.flaws), ("whole", 0));
+    let listed: ShowPath = read("show-path/1", &json(&place, &folder));
+    assert_eq!((listed.from.as_str(), listed.names.len()), ("archive", 2));
+    let looked: Check = read("check/1", &json(&place, &["check", "--archives"]));
+    let read = looked.archives.0.unwrap();
+    assert!(read.archives == 1 && read.bytes == archive.bytes && read.members > 3);
 }
 
 #[test]
@@ -898,7 +971,16 @@ fn migrate() {
             .sum::<u64>(),
         done.references.changed
     );
-    let status: Migrate = read(
+    std::fs::create_dir(place.path("disk")).unwrap();
+    let finish = ["migrate", "finish", "--home", "home", "--to", "disk"];
+    let args = [&finish[..], &["-n"]].concat();
+    let plan: MigrateFinishPlan = read("migrate-finish-plan/1", &json(&place, &args));
+    let packed: MigrateFinish = read("migrate-finish/1", &json(&place, &finish));
+    assert!(
+        packed.files == plan.files && packed.content == plan.content && plan.before.0.is_none()
+    );
+    assert!(Path::new(&packed.path).is_file() && packed.at < packed.keep_until);
+    let status: MigrateStatus = read(
         "migrate-status/1",
         &json(&place, &["migrate", "status", "--home", "home"]),
     );
@@ -906,6 +988,8 @@ fn migrate() {
         (status.finished, status.findings.len()),
         (done.finished, done.findings.len())
     );
+
+    assert_eq!(status.packed.0.unwrap().blake3, packed.blake3);
 
     let verify = ["migrate", "verify", "--home", "home"];
     let same: MigrateVerify = read("migrate-verify/1", &json(&place, &verify));

@@ -216,7 +216,9 @@ fn sessions_that_are_not_there_say_where_they_went() {
     --- stdout
     --- stderr
     error: `20240520_old` is archived
-    hint: in the home, `tar --zstd -xf archive/20240520_old.tar.zst -C sessions` unpacks it
+    hint: `wbhome unarchive 20240520_old` brings it back
+    hint: `wbhome show 20240520_old/` lists what is in it, and `wbhome show 20240520_old/PATH` prints a file
+    hint: without wbhome: tar --zstd -xf [ROOT]/me/workbuddy_home/archive/20240520_old.tar.zst -C [ROOT]/me/workbuddy_home/sessions
     ");
     assert_snapshot!(place.run(["path", "gone"]).shown(&place), @r"
     exit: 1

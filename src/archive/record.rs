@@ -46,7 +46,7 @@ pub(super) fn entry_from(
     folder: &Dir,
 ) -> Entry {
     match manifest.and_then(|manifest| manifest.entry.clone()) {
-        Some(fields) if index.find(id.as_str()).is_none() => Entry::of_fields(id, fields),
+        Some(fields) if index.find(id.as_str()).is_none() => Entry::packed(id, &fields),
         _ => entry_of(index, id, folder),
     }
 }
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(kept["tags"], json!(["清洗"]));
         assert_eq!(kept["archive"], Value::Null);
         assert_eq!(kept_in_pack(&entry, None)["status"], "paused");
-        let back = Entry::of_fields(&SessionId::adopt("renamed").unwrap(), kept);
+        let back = Entry::packed(&SessionId::adopt("renamed").unwrap(), &kept);
         assert_eq!((back.id(), back.tags()), ("renamed", vec!["清洗"]));
         assert_eq!(back.fields()["id"], "renamed");
     }

@@ -68,7 +68,7 @@ pub struct Row {
     pub created: Option<Timestamp>,
     /// When something was last written in it, as the cache knows.
     pub updated: Option<Timestamp>,
-    /// What it held when it was last counted.
+    /// What it held when it was last counted; of an archived one, what is in its archive.
     pub holds: Option<Holds>,
     /// Its archive, as the index says.
     pub archive: Option<Map<String, Value>>,
@@ -155,7 +155,7 @@ pub fn ls(
         .map(|entry| {
             let folder = entry.session().ok().map(|id| home.session(&id));
             let agent = folder.and_then(|f| at_work.agent_on(&f, entry.session_id()));
-            let counts = cache.sessions.get(entry.id());
+            let counts = cache.counts(entry.id());
             row(entry, counts, agent.map(Running::from))
         })
         .filter(|row| filter.passes(row) && pattern.as_ref().is_none_or(|p| p.matches(row)))
@@ -197,9 +197,20 @@ impl Row {
         self.updated.or(self.created)
     }
 
-    fn bytes(&self) -> Option<u64> {
-        let packed = || self.archive.as_ref()?.get("bytes")?.as_u64();
-        self.holds.map(|h| h.bytes).or_else(packed)
+    /// The length of its archive, as the index says.
+    pub fn packed(&self) -> Option<u64> {
+        self.archive.as_ref()?.get("bytes")?.as_u64()
+    }
+
+    /// What it takes on the disk: an archived session is its archive.
+    pub fn bytes(&self) -> Option<u64> {
+        match self.status == Status::Archived.as_str() {
+            true => self.packed(),
+            false => self
+                .holds
+                .map(|holds| holds.bytes)
+                .or_else(|| self.packed()),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod ls;
 mod path;
 mod running;
+pub mod show;
 
 pub use path::{Outcome as PathOutcome, path};
 pub use running::Running;

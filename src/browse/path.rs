@@ -42,15 +42,13 @@ pub fn path(home: &Home, spec: &str) -> Result<Outcome> {
     })
 }
 
-fn not_there(home: &Home, id: &SessionId) -> Error {
+/// Why a session is not in `sessions/`, and what brings it there.
+pub(super) fn not_there(home: &Home, id: &SessionId) -> Error {
     let index = Index::read(home).unwrap_or_default();
     let status = index.find(id.as_str()).map(crate::home::Entry::status);
     let name = human::escape(id.as_str());
     match status {
-        _ if disk::exists(&home.archive_of(id)) => Error::failed(format!("`{name}` is archived"))
-            .hint(format!(
-                "in the home, `tar --zstd -xf archive/{name}.tar.zst -C sessions` unpacks it"
-            )),
+        _ if disk::exists(&home.archive_of(id)) => archived(home, id),
         Some(Status::Removed) => Error::failed(format!("`{name}` has been removed")).hint(format!(
             "`wbhome restore {} --from trash` brings it back, unless the trash was emptied",
             human::quoted(id.as_str().as_ref())
@@ -60,6 +58,22 @@ fn not_there(home: &Home, id: &SessionId) -> Error {
         ))
         .hint("`wbhome index` looks for it again"),
     }
+}
+
+/// An archived session has no path; what is in it can be read all the same.
+fn archived(home: &Home, id: &SessionId) -> Error {
+    let (name, typed) = (
+        human::escape(id.as_str()),
+        human::quoted(id.as_str().as_ref()),
+    );
+    let pack = human::quoted(&home.archive_of(id));
+    let sessions = human::quoted(&home.sessions());
+    Error::failed(format!("`{name}` is archived"))
+        .hint(format!("`wbhome unarchive {typed}` brings it back"))
+        .hint(format!(
+            "`wbhome show {typed}/` lists what is in it, and `wbhome show {typed}/PATH` prints a file"
+        ))
+        .hint(format!("without wbhome: tar --zstd -xf {pack} -C {sessions}"))
 }
 
 #[cfg(test)]

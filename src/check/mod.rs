@@ -4,6 +4,7 @@
 //! - [`content`]: what the bytes of one file tell.
 //! - [`conflict`]: how sync clients name and leave second versions.
 //! - [`survey()`]: what names, numbers, links and small records tell, and the index.
+//! - [`read_archives`]: what every byte of the archives tells.
 //! - [`add_running`]: what the agents that are running tell.
 //!
 //! [`inspect`] is the standalone command: it walks the home, probes every text file on all cores, and surveys the rest.
@@ -25,6 +26,7 @@ use crate::home::Index;
 pub mod conflict;
 pub mod content;
 pub mod finding;
+mod packed;
 mod probing;
 pub mod repair;
 mod running;
@@ -35,6 +37,7 @@ pub mod twin;
 
 pub use content::{Defect, Probe};
 pub use finding::{Finding, FindingKind};
+pub use packed::{Archives, read_archives};
 pub use running::add_running;
 pub use survey::{Survey, survey};
 
@@ -64,6 +67,8 @@ pub struct Outcome {
     pub bytes: u64,
     /// Files whose content was read.
     pub probed: u64,
+    /// The archives that were read from beginning to end; none when that was not asked for.
+    pub archives: Option<Archives>,
     /// How many findings there are of each kind, worst first.
     pub counts: BTreeMap<FindingKind, u64>,
     /// The findings, worst first.
@@ -116,6 +121,7 @@ pub fn inspect(
         files: probed.files,
         bytes: probed.bytes,
         probed: probed.probed,
+        archives: None,
         counts: counts(&findings),
         findings,
     })

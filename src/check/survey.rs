@@ -11,14 +11,14 @@ use crate::disk::{Dir, Tree};
 use crate::home::Index;
 
 mod agents;
-mod archives;
+pub(super) mod archives;
 mod copies;
 mod damage;
 mod entries;
 mod links;
 mod names;
 mod records;
-mod sessions;
+pub(super) mod sessions;
 mod turns;
 mod view;
 

@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
     archive, check, commit, complete, diff, history, index, init, label, ls, man, migrate, mv, new,
-    path, relink, restore, rm, unarchive,
+    path, relink, restore, rm, show, unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -81,6 +81,7 @@ pub(super) enum Verb {
     Init(init::InitArgs),
     New(new::NewArgs),
     Ls(ls::LsArgs),
+    Show(show::ShowArgs),
     Path(path::PathArgs),
     Label(label::LabelArgs),
     Mv(mv::MvArgs),

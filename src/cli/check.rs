@@ -30,12 +30,16 @@ mod repair;
   wbhome check               the whole home, the first three of each kind
   wbhome check -v crawler    one session, every finding
   wbhome check -v --json     one JSON document a line
+  wbhome check --archives    every byte of the archives, too
   wbhome check --repair -n   what could be put right without losing anything
   wbhome check --empty-trash --older 30d")]
 pub(super) struct CheckArgs {
     /// Only these sessions
     #[arg(value_name = "SESSION", add = complete::sessions())]
     sessions: Vec<String>,
+    /// Also read every archive, and compare it with its manifest and with the index
+    #[arg(long, conflicts_with_all = ["repair", "empty_trash"])]
+    archives: bool,
     /// Put right what can not lose anything; `wbhome restore` takes it back
     #[arg(long)]
     repair: bool,
@@ -66,6 +70,10 @@ pub(super) fn run(
     let options = options(&args, &home)?;
     let agents = place::agents(&home, console);
     let mut found = look(&options, &home, &agents, Some(console), ctx)?;
+    if args.archives {
+        let index = Index::read(&home).ok();
+        check::read_archives(&home, index.as_ref(), &options, &mut found.outcome, ctx)?;
+    }
     let again = place::again(global);
     for finding in &mut found.outcome.findings {
         let command = finding.command.take();
@@ -192,12 +200,18 @@ fn write(out: &mut String, outcome: &Outcome, broken_index: bool, again: &str, a
         human::plural(outcome.files, "file", "files"),
         human::size(outcome.bytes)
     );
+    let archives = outcome.archives.map(|read| {
+        let archives = human::plural(read.archives, "archive", "archives");
+        format!("{archives} read, {}", human::size(read.bytes))
+    });
     let (problems, others): (Vec<_>, Vec<_>) = outcome
         .findings
         .iter()
         .cloned()
         .partition(|f| f.kind.is_problem());
-    let _ = writeln!(out, "{}", styled(STRONG, looked));
+    let looked = [Some(looked), archives].into_iter().flatten();
+    let looked: Vec<String> = looked.collect();
+    let _ = writeln!(out, "{}", styled(STRONG, looked.join(" · ")));
     if problems.is_empty() && broken_index {
         let _ = writeln!(out, "\nNothing is wrong here but the index.");
     } else if problems.is_empty() {

@@ -13,6 +13,7 @@ use super::place;
 use crate::base::{Context, Exit, Result, human, parse_when};
 use crate::browse::Running;
 use crate::browse::ls::{self, Filter, Outcome, Row};
+use crate::home::Status;
 use crate::state::AtWork;
 
 /// List sessions, the most recently active first
@@ -50,7 +51,7 @@ pub(super) struct LsArgs {
     /// The other way round
     #[arg(long)]
     reverse: bool,
-    /// Also turns, size by kind, and the agents that are running
+    /// Also turns, size by kind, size of the archive, and the agents that are running
     #[arg(short, long)]
     long: bool,
 }
@@ -124,7 +125,10 @@ fn write(out: &mut String, listed: &Outcome, long: bool, ctx: &Context) {
         }
         return;
     }
-    let columns = columns(&listed.sessions, long, ctx);
+    // Of those that are all archived one wants to know how large the archives are.
+    let is_archived = |row: &Row| row.status == Status::Archived.as_str();
+    let archives = long || listed.sessions.iter().all(is_archived);
+    let columns = columns(&listed.sessions, long, archives, ctx);
     let widths: Vec<usize> = columns
         .iter()
         .map(|c| {
@@ -163,12 +167,7 @@ fn write(out: &mut String, listed: &Outcome, long: bool, ctx: &Context) {
         line(columns.iter().map(|c| c.cells[i].as_str()).collect(), None);
     }
     if long && stdout_is_terminal() {
-        let bytes: u64 = listed
-            .sessions
-            .iter()
-            .filter_map(|row| row.holds)
-            .map(|h| h.bytes)
-            .sum();
+        let bytes: u64 = listed.sessions.iter().filter_map(Row::bytes).sum();
         let sessions = human::plural(listed.sessions.len() as u64, "session", "sessions");
         let _ = writeln!(
             out,
@@ -178,7 +177,7 @@ fn write(out: &mut String, listed: &Outcome, long: bool, ctx: &Context) {
     }
 }
 
-fn columns(rows: &[Row], long: bool, ctx: &Context) -> Vec<Column> {
+fn columns(rows: &[Row], long: bool, archives: bool, ctx: &Context) -> Vec<Column> {
     let column = |title, right, cell: &dyn Fn(&Row) -> String| Column {
         title,
         right,
@@ -220,15 +219,10 @@ fn columns(rows: &[Row], long: bool, ctx: &Context) -> Vec<Column> {
         columns.push(column("MEMORY", true, &size(|h| h.memory.bytes)));
         columns.push(column("ARTIFACTS", true, &size(|h| h.artifacts.bytes)));
         columns.push(column("LOGS", true, &size(|h| h.logs.bytes)));
-        let archive = |row: &Row| {
-            let bytes = row
-                .archive
-                .as_ref()
-                .and_then(|a| a.get("bytes"))
-                .and_then(serde_json::Value::as_u64);
-            bytes.map_or_else(|| "-".to_owned(), human::size)
-        };
-        columns.push(column("ARCHIVE", true, &archive));
+    }
+    if archives {
+        let packed = |row: &Row| row.packed().map_or_else(|| "-".to_owned(), human::size);
+        columns.push(column("ARCHIVE", true, &packed));
     }
     if long && rows.iter().any(|row| row.running.is_some()) {
         columns.extend(running_columns(rows, ctx));

@@ -13,6 +13,7 @@ use crate::base::{Context, Error, Exit, Kind, Result, human};
 use crate::migrate::{self, Outcome, Plan, References, Request, Settings, Skipped, Survey};
 use crate::paths::Mapping;
 
+mod finish;
 pub(super) mod report;
 mod undo;
 
@@ -63,6 +64,13 @@ enum Action {
     Status,
     /// Compare home and original again from the disk, file by file
     Verify,
+    /// Pack the original into one verified file, so that it may go two weeks later
+    ///
+    /// Nothing is removed, now or then: that is for you, in the sync client's own way.
+    #[command(after_help = "Examples:
+  wbhome migrate finish --to /media/disk
+  wbhome migrate finish --to /media/disk -n    how much it is, and how much room there is")]
+    Finish(finish::FinishArgs),
     /// Give the agent application's own folder back as it was, unless it was changed since
     ///
     /// The home stays, for a person to remove.
@@ -82,6 +90,7 @@ pub(super) fn run(
     match &args.action {
         Some(Action::Status) => return status(global, console, ctx),
         Some(Action::Verify) => return verify(global, console, ctx),
+        Some(Action::Finish(args)) => return finish::run(args, global, console, ctx),
         Some(Action::Undo { force }) => return undo::run(*force, global, console, ctx),
         None => {}
     }
@@ -242,6 +251,14 @@ fn tell(outcome: &Outcome, dest: &Path, console: &Console, ctx: &Context) -> Res
     })
 }
 
+/// What `status --json` prints.
+#[derive(Serialize)]
+struct Status<'s> {
+    #[serde(flatten)]
+    outcome: &'s Outcome,
+    packed: Option<&'s migrate::finish::Finished>,
+}
+
 fn status(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
     let home = place::open(global)?;
     if home.has_unsettled()? {
@@ -257,7 +274,12 @@ fn status(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
             )));
     };
     outcome.state = migrate::state_of(&home, &record)?;
-    console.result("migrate-status/1", &outcome, |out| {
+    let packed = migrate::finish::noted(&record)?;
+    let status = Status {
+        outcome: &outcome,
+        packed: packed.as_ref(),
+    };
+    console.result("migrate-status/1", &status, |out| {
         let then = outcome.finished.to_zoned_datetime(ctx.clock.time_zone());
         let _ = writeln!(
             out,
@@ -266,6 +288,9 @@ fn status(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
             human::age(ctx.clock.now(), outcome.finished)
         );
         write_outcome(out, &outcome, home.root(), console, ctx);
+        if let Some(packed) = &packed {
+            finish::write_packed(out, packed, ctx);
+        }
         let _ = writeln!(out, "Record: {}", human::path(&outcome.record));
     })?;
     Ok(Exit::Done)

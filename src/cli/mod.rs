@@ -35,6 +35,7 @@ mod pushed;
 mod relink;
 mod restore;
 mod rm;
+mod show;
 mod signals;
 mod unarchive;
 
@@ -82,6 +83,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Init(args) => init::run(args, global, console, ctx),
         Verb::New(args) => new::run(args, global, console, ctx),
         Verb::Ls(args) => ls::run(args, global, console, ctx),
+        Verb::Show(args) => show::run(args, global, console, ctx),
         Verb::Path(args) => path::run(args, global, console),
         Verb::Label(args) => label::run(args, global, console, ctx),
         Verb::Rm(args) => rm::run(args, global, console, ctx),

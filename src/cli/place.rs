@@ -60,7 +60,7 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 16] = [
     "archive",
     "check",
     "commit",
@@ -75,6 +75,7 @@ const VERBS: [&str; 15] = [
     "relink",
     "restore",
     "rm",
+    "show",
     "unarchive",
 ];
 

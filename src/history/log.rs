@@ -11,7 +11,7 @@ use super::revision::Told;
 use super::{Repository, repository::torn};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
-use crate::home::{Home, SessionId};
+use crate::home::{Home, RelPath, SessionId};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -111,6 +111,29 @@ pub fn log(home: &Home, request: &Request, context: &Context) -> Result<Log> {
         )));
     }
     Ok(log)
+}
+
+/// The last commit that touched a session; `None` when none has, or when there is no repository.
+///
+/// # Errors
+/// A repository that can not be used, and objects that can not be read.
+pub fn last_touch(home: &Home, id: &SessionId, context: &Context) -> Result<Option<Told>> {
+    let Some(repository) = Repository::open(home)? else {
+        return Ok(None);
+    };
+    let Some(tip) = repository.tip()? else {
+        return Ok(None);
+    };
+    let name = name_at_tip(home, &repository, &tip, id)?;
+    let whole = RelPath::default();
+    let mut last = None;
+    Follow::new(&repository, &whole).back(tip.id(), &name, context.stop, &mut |visited| {
+        if visited.touches() {
+            last = Some(repository.told(&visited.commit));
+        }
+        Ok(last.is_none())
+    })?;
+    Ok(last)
 }
 
 fn touched(repository: &Repository, visited: &Visited, rel: &Path) -> Result<Touched> {

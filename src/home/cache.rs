@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Counts, Home, LockedHome};
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result};
-use crate::disk::{self, Written};
+use crate::disk::{self, Stamp, Written};
 
 const FORMAT: u32 = 1;
 const LIMIT: u64 = 512 << 20;
@@ -41,6 +41,31 @@ impl SessionsStamp {
     }
 }
 
+/// What a pack in `archive/` holds, and of which state of it that was counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackedCounts {
+    bytes: u64,
+    mtime: (i64, u32),
+    /// What is in it.
+    pub counts: Counts,
+}
+
+impl PackedCounts {
+    /// What was counted in a pack of this length and time.
+    pub fn new(bytes: u64, mtime: Stamp, counts: Counts) -> PackedCounts {
+        PackedCounts {
+            bytes,
+            mtime: (mtime.seconds, mtime.nanos),
+            counts,
+        }
+    }
+
+    /// Whether it was counted in the pack as it is now.
+    pub fn is_of(&self, bytes: u64, mtime: Stamp) -> bool {
+        self.bytes == bytes && self.mtime == (mtime.seconds, mtime.nanos)
+    }
+}
+
 /// What is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
@@ -49,6 +74,9 @@ pub struct Cache {
     pub stamp: SessionsStamp,
     /// By session id.
     pub sessions: BTreeMap<String, Counts>,
+    /// Archives, by the id in their name.
+    #[serde(default)]
+    pub archives: BTreeMap<String, PackedCounts>,
     /// Names of folders in `sessions/` that no id can hold.
     #[serde(default)]
     pub strangers: Vec<WirePath>,
@@ -65,8 +93,15 @@ impl Cache {
             format: FORMAT,
             stamp,
             sessions,
+            archives: BTreeMap::new(),
             strangers,
         }
+    }
+
+    /// What a session holds, or its archive where there is no folder.
+    pub fn counts(&self, id: &str) -> Option<&Counts> {
+        let packed = || Some(&self.archives.get(id)?.counts);
+        self.sessions.get(id).or_else(packed)
     }
 
     /// Reads the cache; `None` when there is none that can be understood.

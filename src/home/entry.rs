@@ -84,13 +84,24 @@ impl Entry {
         }
     }
 
-    /// An entry with these fields, as one that was kept elsewhere, for the session `id`.
-    pub fn of_fields(id: &SessionId, fields: Map<String, Value>) -> Entry {
-        let mut entry = Entry::new(id);
-        for (key, value) in fields.into_iter().filter(|(key, _)| key != "id") {
-            entry.set(&key, value);
+    /// The entry that a pack carries, under the id that the pack's name gives it: what the index said when it was made,
+    /// without what it could not know of the pack itself.
+    pub fn packed(id: &SessionId, fields: &Map<String, Value>) -> Entry {
+        let mut fields = fields.clone();
+        // In an index that is an object of entries the id is the key, and no field.
+        match fields.get_mut("id") {
+            Some(field) => *field = id.as_str().into(),
+            None => drop(fields.shift_insert(0, "id".into(), id.as_str().into())),
         }
-        entry
+        for key in ["archived_at", "archive"] {
+            if let Some(field) = fields.get_mut(key) {
+                *field = Value::Null;
+            }
+        }
+        Entry {
+            id: id.as_str().to_owned(),
+            fields,
+        }
     }
 
     /// An entry as it stands in a file, under the id that the file gives it.

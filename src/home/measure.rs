@@ -52,6 +52,11 @@ fn is_zero(n: &u64) -> bool {
 impl Counts {
     /// Counts one regular file; `rel` is its path below the session.
     pub fn add(&mut self, rel: &Path, meta: &Meta) {
+        self.add_file(rel, meta.size, meta.mtime);
+    }
+
+    /// Like [`Counts::add`], of a file that lies on no disk.
+    pub fn add_file(&mut self, rel: &Path, size: u64, mtime: Stamp) {
         let mut names = rel.iter();
         let (kind, name) = (names.next().unwrap_or_default(), names.next());
         let tally = match (kind.to_str(), name) {
@@ -61,11 +66,12 @@ impl Counts {
             (Some("logs"), Some(_)) => &mut self.logs,
             _ => &mut self.other,
         };
-        tally.add(meta.size);
-        if kind == "context" && names.next().is_none() && name.is_some_and(is_turn) {
+        tally.add(size);
+        let turn = name.and_then(turn_number);
+        if kind == "context" && names.next().is_none() && turn.is_some() {
             self.turns += 1;
         }
-        self.note(meta.mtime);
+        self.note(mtime);
     }
 
     /// Everything together.
@@ -88,11 +94,14 @@ impl Counts {
     }
 }
 
-/// Whether a file's name is that of a turn: `turn_<digits>.json`.
-fn is_turn(name: &OsStr) -> bool {
-    name.to_str()
-        .and_then(|n| n.strip_prefix("turn_")?.strip_suffix(".json"))
-        .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+/// The number in the name of a turn, `turn_<digits>.json`; the largest there is for one that has no end.
+pub fn turn_number(name: &OsStr) -> Option<u64> {
+    let digits = name
+        .to_str()?
+        .strip_prefix("turn_")?
+        .strip_suffix(".json")?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
 /// Counts what the session `name` of the open folder `sessions` holds. What can not be read is counted as

@@ -20,6 +20,7 @@ mod lock;
 mod measure;
 pub mod mend;
 mod nearest;
+mod packed;
 mod record;
 mod rel;
 mod repeated;
@@ -32,7 +33,7 @@ pub mod trash;
 pub mod views;
 
 pub use begin::begin;
-pub use cache::{Cache, SessionsStamp};
+pub use cache::{Cache, PackedCounts, SessionsStamp};
 pub use config::{
     Archive, Backup, Check, Command, Compress, Config, Drill, Every, Git, Nightly, OnFind, Relay,
     RelayMode, Rotate, Secrets, State, Store,
@@ -45,8 +46,9 @@ pub use index_file::IndexFile;
 pub use init::{Initialised, init, layout};
 pub use layout::{FORMAT, Home, KINDS, Trust};
 pub use lock::LockedHome;
-pub use measure::{Counts, Tally, measure};
+pub use measure::{Counts, Tally, measure, turn_number};
 pub use nearest::nearest;
+pub use packed::{counts_of, read_beginning, record_of};
 pub use record::{Record, identity_of, parse_moment};
 pub use rel::RelPath;
 pub use resolve::{Candidate, candidates, matching, resolve, resolve_in, split};

@@ -10,7 +10,7 @@ use crate::base::{Error, Result};
 use crate::disk::{self, Dir};
 
 /// No honest record is larger; a file that is does not deserve the memory.
-const LIMIT: u64 = 16 << 20;
+pub(super) const LIMIT: u64 = 16 << 20;
 
 /// What is needed of a session's record. A field that is absent or of another type is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use unicode_normalization::UnicodeNormalization;
 use super::{Cache, Home, Index, RelPath, SessionId, Status, measure, nearest};
 use crate::base::{Error, Result, human};
 use crate::disk::{self, Dir, FileKind};
+use crate::pack::ENDING;
 
 /// As many candidates of an ambiguous query are named.
 const SHOWN: usize = 10;
@@ -29,7 +30,7 @@ pub struct Candidate {
 /// Activity comes from the cache; with `exact` the sessions themselves are looked at.
 ///
 /// # Errors
-/// When `sessions/` can not be listed.
+/// When `sessions/` or `archive/` can not be listed.
 pub fn candidates(home: &Home, exact: bool) -> Result<Vec<Candidate>> {
     let mut found: BTreeMap<SessionId, Candidate> = BTreeMap::new();
     let index = Index::read(home).unwrap_or_default();
@@ -42,15 +43,12 @@ pub fn candidates(home: &Home, exact: bool) -> Result<Vec<Candidate>> {
         .iter()
         .filter(|(_, kind)| *kind == FileKind::Folder)
         .filter_map(|(name, _)| Some((SessionId::of_folder(name)?, Status::Active, None)));
-    // A pack that somebody has put there by hand is one, too.
-    let in_archive = disk::read_dir_names(&home.archive())?;
-    let packs = in_archive
+    let packs = disk::read_dir_names(&home.archive())?;
+    let packs = packs
         .iter()
         .filter(|(_, kind)| *kind == FileKind::File)
-        .filter_map(|(name, _)| {
-            let name = name.to_str()?.strip_suffix(".tar.zst")?;
-            Some((SessionId::adopt(name).ok()?, Status::Archived, None))
-        });
+        .filter_map(|(name, _)| name.to_str()?.strip_suffix(ENDING))
+        .filter_map(|id| Some((SessionId::of_folder(id.as_ref())?, Status::Archived, None)));
     for (id, status, activity) in known.chain(folders).chain(packs) {
         found.entry(id.clone()).or_insert(Candidate {
             id,
@@ -72,7 +70,7 @@ fn set_activity(home: &Home, exact: bool, found: &mut [Candidate]) {
         });
     } else if let Some(cache) = Cache::read(home) {
         for candidate in found {
-            if let Some(counts) = cache.sessions.get(candidate.id.as_str()) {
+            if let Some(counts) = cache.counts(candidate.id.as_str()) {
                 candidate.activity = counts.last_activity.or(candidate.activity);
             }
         }

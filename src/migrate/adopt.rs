@@ -16,7 +16,7 @@ use crate::home::{Config, Counts, Index, IndexFile, LockedHome, SessionId, Statu
 use crate::sessions::reconcile;
 
 /// How long the original should be kept.
-const KEEP_DAYS: i64 = 14;
+pub(super) const KEEP_DAYS: i64 = 14;
 
 pub(super) fn adopt(
     plan: &Plan,

@@ -15,6 +15,7 @@
 mod adopt;
 mod database;
 mod entry;
+pub mod finish;
 mod in_place;
 mod outcome;
 mod plan;

@@ -375,9 +375,14 @@ fn sync_client(process: &str) -> Option<&'static str> {
         .map(|(_, client)| *client)
 }
 
-/// The sync client whose folder a path lies in: by the marks that clients leave in their root, and by the
-/// names that they give it.
+/// The sync client whose folder a path lies in.
 fn sync_root(path: &Path) -> Option<&'static str> {
+    sync_folder(path).map(|(_, client)| client)
+}
+
+/// The folder of a sync client that a path lies in, and which client: by the marks that clients leave in their root, and by the
+/// names that they give it.
+pub(super) fn sync_folder(path: &Path) -> Option<(&Path, &'static str)> {
     const MARKS: [(&str, &str); 9] = [
         (".dropbox", "Dropbox"),
         (".dropbox.cache", "Dropbox"),
@@ -410,7 +415,7 @@ fn sync_root(path: &Path) -> Option<&'static str> {
             .iter()
             .find(|(mark, _)| disk::exists(&folder.join(mark)))
         {
-            return Some(client);
+            return Some((folder, client));
         }
         let name = folder.file_name().map(|n| n.to_string_lossy());
         let named = |(known, _): &&(&str, &str)| {
@@ -422,7 +427,7 @@ fn sync_root(path: &Path) -> Option<&'static str> {
                 })
         };
         if let Some((_, client)) = NAMES.iter().find(named) {
-            return Some(client);
+            return Some((folder, client));
         }
     }
     None

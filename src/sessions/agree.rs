@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Scan, Seen};
+use super::{ArchiveSeen, Scan, Seen};
 use crate::home::{Entry, Index, Record, SessionId, Status};
 
 /// A folder that was renamed by hand.
@@ -79,12 +79,15 @@ pub(super) fn agree(index: &mut Index, scan: &Scan, rebuilding: bool) -> Changes
             changes.problems.push(problem(&seen.id, torn));
         }
         changes.added.push(seen.id.to_string());
-        index.insert(new_entry(&seen.id, seen.record.as_ref()));
+        index.insert(unpacked_entry(seen, scan.archives.get(&seen.id)));
     }
-    for id in scan.archives.keys() {
+    for (id, seen) in &scan.archives {
         if !known.contains(id) && !scan.sessions.contains_key(id) {
-            let mut entry = new_entry(id, None);
-            set_archived(&mut entry, id, scan);
+            if let Some(why) = unreadable(seen) {
+                changes.problems.push(problem(id, why));
+            }
+            let mut entry = packed_entry(id, seen);
+            set_archived(&mut entry, id, seen, rebuilding);
             changes.added.push(id.to_string());
             index.insert(entry);
         }
@@ -206,11 +209,16 @@ fn settle(
             (_, _, true) => changes.completed.push(name),
             _ => changes.unchanged += 1,
         }
-    } else if scan.archives.contains_key(&id) {
-        if set_archived(entry, &id, scan) {
-            changes.archived.push(id.to_string());
-        } else {
-            changes.unchanged += 1;
+    } else if let Some(archive) = scan.archives.get(&id) {
+        if let Some(why) = unreadable(archive) {
+            changes.problems.push(problem(&id, why));
+        }
+        let was_archived = entry.status() == Status::Archived;
+        let learned = set_archived(entry, &id, archive, rebuilding);
+        match (learned, was_archived) {
+            (false, _) => changes.unchanged += 1,
+            (true, true) => changes.completed.push(id.to_string()),
+            (true, false) => changes.archived.push(id.to_string()),
         }
     } else if scan.blocked.contains(&id) {
         let why = "in sessions/ stands a file or a link of that name";
@@ -235,28 +243,86 @@ fn set_active(entry: &mut Entry) {
     entry.unset("removed_at");
 }
 
+/// Why an archive does not say of itself what was wanted.
+fn unreadable(archive: &ArchiveSeen) -> Option<String> {
+    let why = archive.said.as_ref()?.problem.as_ref()?;
+    Some(format!("its archive can not be read: {why}"))
+}
+
 /// Whether that changed anything.
-fn set_archived(entry: &mut Entry, id: &SessionId, scan: &Scan) -> bool {
-    let Some(seen) = scan.archives.get(id) else {
-        return false;
-    };
+fn set_archived(entry: &mut Entry, id: &SessionId, seen: &ArchiveSeen, rebuilding: bool) -> bool {
     let before = entry.clone();
     entry.set_status(&Status::Archived);
     entry.unset("removed_at");
-    if entry.archive().is_none() {
-        let file = format!("archive/{id}.tar.zst");
-        entry.set(
-            "archive",
-            json!({"file": file, "bytes": seen.bytes, "blake3": null}),
-        );
-    }
+    set_archive(entry, id, seen, rebuilding);
+    let said = seen.said.as_ref();
     if entry.archived_at().is_none() {
-        entry.set(
-            "archived_at",
-            seen.written.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        );
+        let made = said.and_then(|said| said.made).unwrap_or(seen.written);
+        let made = made.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        entry.set("archived_at", made);
+    }
+    if said.is_some() {
+        learn(entry, &packed_entry(id, seen), rebuilding);
     }
     *entry != before
+}
+
+/// Notes which file the archive is. What is noted of another one is kept, unless the index is made anew.
+fn set_archive(entry: &mut Entry, id: &SessionId, seen: &ArchiveSeen, rebuilding: bool) {
+    let digest = seen.said.as_ref().and_then(|said| said.blake3.as_deref());
+    let noted = entry.archive();
+    let bytes = noted.and_then(|archive| archive.get("bytes")?.as_u64());
+    let has_digest =
+        noted.is_some_and(|archive| archive.get("blake3").is_some_and(Value::is_string));
+    let keep = match noted {
+        None => false,
+        Some(_) if !rebuilding => true,
+        Some(_) => bytes == Some(seen.bytes) && (has_digest || digest.is_none()),
+    };
+    if !keep {
+        let file = format!("archive/{id}.tar.zst");
+        let archive = json!({"file": file, "bytes": seen.bytes, "blake3": digest});
+        entry.set("archive", archive);
+    }
+}
+
+/// What `from` knows of the same session and the entry does not: its lasting identity, and when the index is made anew
+/// what a new entry would know.
+fn learn(entry: &mut Entry, from: &Entry, rebuilding: bool) {
+    let keys: &[&str] = match rebuilding {
+        true => &["session_id", "title", "agent", "created_at"],
+        false => &["session_id"],
+    };
+    for key in keys {
+        if let (None, Some(value)) = (entry.text(key), from.text(key)) {
+            entry.set(key, value);
+        }
+    }
+}
+
+/// The entry of an archive that has none: what the index said when it was made, or else what its `session.json` says.
+fn packed_entry(id: &SessionId, seen: &ArchiveSeen) -> Entry {
+    let said = seen.said.as_ref();
+    match said.and_then(|said| said.entry.as_ref()) {
+        Some(fields) => Entry::packed(id, fields),
+        None => new_entry(id, said.and_then(|said| said.record.as_ref())),
+    }
+}
+
+/// The entry of a folder that has none. An archive of the very same session beside it has kept the labels.
+fn unpacked_entry(seen: &Seen, archive: Option<&ArchiveSeen>) -> Entry {
+    let plain = new_entry(&seen.id, seen.record.as_ref());
+    let Some(archive) = archive.filter(|archive| archive.said.is_some()) else {
+        return plain;
+    };
+    let mut packed = packed_entry(&seen.id, archive);
+    let same = packed.session_id().is_some() && packed.session_id() == plain.session_id();
+    if !same {
+        return plain;
+    }
+    packed.set_status(&Status::Active);
+    set_archive(&mut packed, &seen.id, archive, true);
+    packed
 }
 
 /// Learns from the record what the entry does not know: its lasting identity, and when the index is rebuilt

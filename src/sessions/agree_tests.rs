@@ -62,9 +62,12 @@ fn each_entry_ends_in_one_class() {
     let archive = super::super::ArchiveSeen {
         bytes: 7,
         written: "2024-06-03T09:00:00.5Z".parse().unwrap(),
+        mtime: Default::default(),
+        counts: None,
+        said: None,
     };
     for name in ["packed", "packed before", "only a pack"] {
-        scan.archives.insert(id(name), archive);
+        scan.archives.insert(id(name), archive.clone());
     }
     scan.blocked.push(id("blocked"));
 

@@ -3,10 +3,12 @@
 mod agree;
 pub mod label;
 pub mod new;
+mod packs;
 pub mod reconcile;
 pub mod remove;
 pub mod restore;
 mod scan;
 
 pub use agree::{Changes, Problem, Renamed, new_entry};
-pub use scan::{ArchiveSeen, Scan, Seen, scan};
+pub use packs::Said;
+pub use scan::{ArchiveSeen, Knowing, Scan, Seen, scan};

@@ -1,11 +1,11 @@
 //! `wbhome index`: the index agrees with the disk, the project views with the index, and the cache with both.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::agree::{self, Changes};
-use super::{Scan, scan};
+use super::{Knowing, Scan, scan};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Result};
 use crate::disk;
@@ -84,15 +84,11 @@ fn plan_from(
         Err(_) if rebuild => labels.clone(),
         Err(error) => return Err(error),
     };
-    // The record is read only of sessions that the index knows too little about.
-    let identified: BTreeSet<&str> = index
-        .iter()
-        .flat_map(Index::entries)
-        .filter(|e| !rebuild && e.session_id().is_some())
-        .map(|e| e.id())
-        .collect();
-    let wants_record = |id: &SessionId| !identified.contains(id.as_str());
-    let scan = scan(home, known, &wants_record, context)?;
+    let knowing = Knowing {
+        index: index.as_ref(),
+        rebuilding: rebuild,
+    };
+    let scan = scan(home, known, Some(knowing), context)?;
     let changes = if rebuild {
         agree::rebuild(index.as_ref(), &scan).1
     } else {
@@ -151,7 +147,7 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
 /// # Errors
 /// When `sessions/` can not be read, or the cache not written.
 pub fn refresh_cache(home: &LockedHome, context: &Context) -> Result<()> {
-    let scan = scan(home, BTreeMap::new(), &|_| false, context)?;
+    let scan = scan(home, BTreeMap::new(), None, context)?;
     scan.to_cache().write(home)
 }
 

@@ -1,15 +1,19 @@
 //! What is on the disk: every folder in `sessions/`, every pack in `archive/`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
 use rayon::prelude::*;
 
+use super::packs::{self, Said};
+
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total};
-use crate::disk::{self, Dir, FileKind};
-use crate::home::{Cache, Counts, Home, Record, SessionId, SessionsStamp, measure};
+use crate::disk::{self, Dir, FileKind, Stamp};
+use crate::home::{
+    Cache, Counts, Home, Index, PackedCounts, Record, SessionId, SessionsStamp, measure,
+};
 
 /// A session folder.
 #[derive(Clone, Debug)]
@@ -25,12 +29,18 @@ pub struct Seen {
 }
 
 /// A pack in `archive/`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ArchiveSeen {
     /// Its length.
     pub bytes: u64,
     /// When it was written.
     pub written: jiff::Timestamp,
+    /// The same, as the disk has it.
+    pub mtime: Stamp,
+    /// What it holds, when that could be learned.
+    pub counts: Option<Counts>,
+    /// What it says of itself, when that was wanted.
+    pub said: Option<Said>,
 }
 
 /// What is on the disk.
@@ -48,8 +58,18 @@ pub struct Scan {
     pub strangers: Vec<WirePath>,
 }
 
-/// Lists `sessions/` and `archive/` and counts what the sessions hold, on all cores. Those whose counts are
-/// `known` already are not counted again. The records are read of those sessions that `wants_record` names.
+/// What the index knows already, and so need not be read.
+#[derive(Clone, Copy, Default)]
+pub struct Knowing<'a> {
+    /// The index; without one, everything is to be learned.
+    pub index: Option<&'a Index>,
+    /// It is made anew: what it knows is completed.
+    pub rebuilding: bool,
+}
+
+/// Lists `sessions/` and `archive/` and counts what they hold, on all cores. Those whose counts are `known` already are
+/// not counted again, nor are archives that were counted before. Records, and what archives say of themselves, are read
+/// of those that the index knows too little about; without `knowing` of none.
 ///
 /// # Errors
 /// When a folder can not be listed, when there is no `sessions/` (a disk that is not mounted looks so), and
@@ -57,7 +77,7 @@ pub struct Scan {
 pub fn scan(
     home: &Home,
     mut known: BTreeMap<SessionId, Counts>,
-    wants_record: &(dyn Fn(&SessionId) -> bool + Sync),
+    knowing: Option<Knowing>,
     context: &Context,
 ) -> Result<Scan> {
     let path = home.sessions();
@@ -86,6 +106,9 @@ pub fn scan(
         }
     }
     scan.archives = archives(home)?;
+    let folders: BTreeSet<SessionId> = present.iter().map(|(id, _)| id.clone()).collect();
+    packs::look(home, &mut scan.archives, &folders, knowing, context)?;
+    let identified = identified(knowing);
     let sessions = Dir::open(&path).map_err(|e| Error::io("can not open the folder", &path, e))?;
     let items = present.len() as u64;
     context
@@ -95,7 +118,7 @@ pub fn scan(
         .into_par_iter()
         .map(|(id, counts)| {
             context.stop.check()?;
-            let wanted = wants_record(&id);
+            let wanted = knowing.is_some() && !identified.contains(id.as_str());
             let seen = look_at(&sessions, id, counts, wanted);
             context.progress.advance(1, 0);
             Ok(seen)
@@ -105,6 +128,14 @@ pub fn scan(
     let looked_at = looked_at.into_iter().map(|seen| (seen.id.clone(), seen));
     scan.sessions.extend(looked_at);
     Ok(scan)
+}
+
+/// Sessions whose lasting identity is known: their records need not be read.
+fn identified<'i>(knowing: Option<Knowing<'i>>) -> BTreeSet<&'i str> {
+    let index = knowing.filter(|k| !k.rebuilding).and_then(|k| k.index);
+    let entries = index.into_iter().flat_map(Index::entries);
+    let known = entries.filter(|entry| entry.session_id().is_some());
+    known.map(|entry| entry.id()).collect()
 }
 
 fn look_at(sessions: &Dir, id: SessionId, known: Option<Counts>, wants_record: bool) -> Seen {
@@ -144,6 +175,9 @@ fn archives(home: &Home) -> Result<BTreeMap<SessionId, ArchiveSeen>> {
             let seen = ArchiveSeen {
                 bytes: meta.size,
                 written: meta.mtime.timestamp(),
+                mtime: meta.mtime,
+                counts: None,
+                said: None,
             };
             found.insert(id, seen);
         }
@@ -156,6 +190,13 @@ impl Scan {
     pub(super) fn to_cache(&self) -> Cache {
         let counts = self.sessions.values();
         let counts = counts.map(|seen| (seen.id.as_str().to_owned(), seen.counts.clone()));
-        Cache::new(self.stamp, counts.collect(), self.strangers.clone())
+        let mut cache = Cache::new(self.stamp, counts.collect(), self.strangers.clone());
+        for (id, seen) in &self.archives {
+            if let Some(counts) = &seen.counts {
+                let packed = PackedCounts::new(seen.bytes, seen.mtime, counts.clone());
+                cache.archives.insert(id.to_string(), packed);
+            }
+        }
+        cache
     }
 }

@@ -14,6 +14,7 @@ pub mod corpus;
 pub mod git;
 pub mod moving;
 pub mod naive;
+pub mod packed;
 pub mod state;
 
 use std::collections::BTreeMap;

@@ -197,7 +197,7 @@ fn missing(view: &View, entry: &Entry) -> Option<Finding> {
 }
 
 /// Where the archive of a session lies.
-pub(super) fn archive_of(entry: &Entry, id: &SessionId) -> PathBuf {
+pub(in crate::check) fn archive_of(entry: &Entry, id: &SessionId) -> PathBuf {
     let usual = format!("{id}.tar.zst");
     let named = entry
         .archive()

@@ -8,8 +8,10 @@ fn the_index_and_the_disk_disagree() {
     for id in ["20240601_known", "20240602_new", "20240603_removed"] {
         place.session(id, 0);
     }
-    place.put("archive/20240604_packed.tar.zst", b"\x28\xb5\x2f\xfd...");
-    place.put("archive/20240607_other.tar.zst", b"\x50\x2a\x4d\x18...");
+    let packed = zstd::encode_all(&b"a tar"[..], 3).unwrap();
+    place.put("archive/20240604_packed.tar.zst", &packed);
+    let skipped = [&b"\x50\x2a\x4d\x18\0\0\0\0"[..], &packed].concat();
+    place.put("archive/20240607_other.tar.zst", skipped);
     let index = r#"[
         {"id": "20240601_known", "agent": "nobody"}, {"id": "20240603_removed", "status": "removed"},
         {"id": "20240604_packed", "status": "archived"}, {"id": "20240605_lost", "status": "archived"},
@@ -42,8 +44,9 @@ fn archives_that_are_none_or_unknown() {
     place.put("archive/20240601_a.tar.zst", "");
     place.put("archive/20240602_b.tar.zst", "PK");
     place.put("archive/20240603_c.tar.zst", "not zstd at all");
-    place.put("archive/20240604_d.tar.zst", b"\x28\xb5\x2f\xfd...");
-    place.put("archive/20240604_d (1).tar.zst", b"\x28\xb5\x2f\xfd...");
+    let packed = zstd::encode_all(&b"a tar"[..], 3).unwrap();
+    place.put("archive/20240604_d.tar.zst", &packed);
+    place.put("archive/20240604_d (1).tar.zst", &packed);
     place.put("archive/notes.txt", "");
     let index = r#"[{"id": "20240601_a", "status": "archived"}, {"id": "20240602_b", "status": "archived"}, {"id": "20240603_c", "status": "archived"}]"#;
     let outcome = place.inspect(Some(index), None);

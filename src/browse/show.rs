@@ -1,0 +1,12 @@
+//! `wbhome show`: a session as a person wants to know it, and single files of it, archived or not.
+//!
+//! A session is read from its folder, or where it has none from its archive, without unpacking it. Which of the two it
+//! is, `source` alone knows; what is told of a session, and of something in one, is the same for both.
+
+mod inside;
+mod overview;
+mod source;
+
+pub use inside::{Inside, inside, meant};
+pub use overview::{Archive, ArchiveForm, Session, session};
+pub use source::{From, Kind, Thing};

@@ -1,0 +1,313 @@
+//! `wbhome show`: a session at a glance, or something in it.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::args::Global;
+use super::complete;
+use super::output::{Console, FAINT, STRONG, WARNING, styled};
+use super::place;
+use crate::base::{Context, Error, Exit, Result, human};
+use crate::browse::ls::Holds;
+use crate::browse::show::{self, Archive, ArchiveForm, From, Inside, Kind, Session, Thing};
+use crate::history::{self, Told};
+use crate::home::{Home, RelPath, SessionId, Tally};
+
+/// Show a session at a glance, or a file in it
+///
+/// Alone, SESSION tells what it is, where it stands and what it holds. With PATH the bytes of a file are printed just as
+/// they are, as `cat` does, control characters too; a folder is listed, and of a link the target is shown. An archived
+/// session is read from its archive, without unpacking it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wbhome show @1                               the most recent session
+  wbhome show crawler/context/checkpoint.md    a file, to standard output
+  wbhome show crawler/                         what it holds; crawler/artifacts/ a folder of it
+  wbhome show old/artifacts/data.bin > data.bin")]
+pub(super) struct ShowArgs {
+    /// An id, a unique part of one, or @1 for the most recent; then a path inside, if you like
+    #[arg(value_name = "SESSION[/PATH]", add = complete::sessions())]
+    session: OsString,
+}
+
+pub(super) fn run(
+    args: ShowArgs,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    let home = place::open(global)?;
+    match show::meant(&home, &args.session)? {
+        (id, None) => overview(&home, &id, console, ctx),
+        (id, Some(rel)) => inside(&home, &id, &rel, console, ctx),
+    }
+}
+
+/// What `--json` prints of a session.
+#[derive(Serialize)]
+struct Printed<'s> {
+    #[serde(flatten)]
+    session: &'s Session,
+    commit: Option<Told>,
+}
+
+fn overview(home: &Home, id: &SessionId, console: &Console, ctx: &Context) -> Result<Exit> {
+    let agents = place::agents(home, console);
+    let session = show::session(home, id, &agents, ctx)?;
+    // What is wrong with the repository, `check` tells.
+    let commit = history::last_touch(home, id, ctx);
+    ctx.stop.check()?;
+    let printed = Printed {
+        session: &session,
+        commit: commit.unwrap_or_default(),
+    };
+    for warning in &session.warnings {
+        console.warn(warning);
+    }
+    console.result("show/1", &printed, |out| write(out, &printed, ctx))?;
+    Ok(Exit::Done)
+}
+
+fn inside(
+    home: &Home,
+    id: &SessionId,
+    rel: &RelPath,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    if console.json {
+        let found = show::inside(home, id, rel.as_path(), None, ctx)?;
+        console.document("show-path/1", &found)?;
+        return Ok(Exit::Done);
+    }
+    let mut pipe = Pipe::new();
+    let found = show::inside(home, id, rel.as_path(), Some(&mut pipe), ctx);
+    let found = match pipe.end() {
+        // Somebody who has stopped reading is not an error.
+        Some(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Exit::Done),
+        Some(error) => {
+            return Err(Error::failed("can not write to standard output").because(error));
+        }
+        None => found?,
+    };
+    match (found.thing.kind, &found.thing.target) {
+        (Kind::File, _) => {}
+        (Kind::Folder, _) => console.print(&listing(&found))?,
+        (Kind::Symlink, target) => {
+            let target = target.as_deref().map(human::path).unwrap_or_default();
+            console.print(&format!("{} → {target}\n", human::path(&found.thing.path)))?;
+        }
+        (Kind::Special, _) => {
+            return Err(
+                Error::failed("is neither file, folder nor link, and is not opened:")
+                    .at(rel.as_path()),
+            );
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Standard output, which remembers why it could not be written to.
+struct Pipe {
+    out: io::StdoutLock<'static>,
+    failed: Option<io::Error>,
+}
+
+impl Pipe {
+    fn new() -> Self {
+        Pipe {
+            out: io::stdout().lock(),
+            failed: None,
+        }
+    }
+
+    fn noted<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|error| {
+            let kind = error.kind();
+            self.failed.get_or_insert(error);
+            kind.into()
+        })
+    }
+
+    /// Writes what is left; why that, or anything before, has failed.
+    fn end(mut self) -> Option<io::Error> {
+        let _ = self.flush();
+        self.failed
+    }
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.out.write(bytes);
+        self.noted(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.out.flush();
+        self.noted(done)
+    }
+}
+
+/// A line a name: its size, and a slash behind a folder.
+fn listing(found: &Inside) -> String {
+    let size = |thing: &Thing| match thing.kind {
+        Kind::File => human::size(thing.bytes),
+        _ => "-".to_owned(),
+    };
+    let width = found.names.iter().map(|thing| size(thing).len()).max();
+    let width = width.unwrap_or(0);
+    let mut out = String::new();
+    for thing in &found.names {
+        let name = Path::new(thing.path.file_name().unwrap_or_default());
+        let name = human::path(name);
+        let _ = match (thing.kind, &thing.target) {
+            (Kind::Folder, _) => writeln!(out, "{:>width$}  {name}/", size(thing)),
+            (_, Some(target)) => {
+                let target = human::path(target);
+                writeln!(out, "{:>width$}  {name} → {target}", size(thing))
+            }
+            _ => writeln!(out, "{:>width$}  {name}", size(thing)),
+        };
+    }
+    out
+}
+
+/// `  created    2024-06-03 09:00`
+fn line(out: &mut String, name: &str, text: impl std::fmt::Display) {
+    let name = styled(FAINT, format!("{name:<10}"));
+    let _ = writeln!(out, "  {name} {text}");
+}
+
+fn write(out: &mut String, printed: &Printed, ctx: &Context) {
+    let session = printed.session;
+    let moment = |at: Timestamp| moment(at, ctx);
+    let id = styled(STRONG, human::escape(session.id.as_str()));
+    let status = match (&session.running, session.indexed) {
+        (Some(running), _) => format!("running, process {}", running.pid),
+        (None, true) => human::escape(&session.status).into_owned(),
+        (None, false) => format!("{}, not in the index", human::escape(&session.status)),
+    };
+    let _ = writeln!(out, "{id}   {status}");
+    if let Some(title) = &session.title {
+        let _ = writeln!(out, "{}", human::escape(title));
+    }
+    out.push('\n');
+    for (name, value) in [
+        ("agent", &session.agent),
+        ("project", &session.project),
+        ("shared", &session.sync_tag),
+    ] {
+        if let Some(value) = value {
+            line(out, name, human::escape(value));
+        }
+    }
+    if !session.tags.is_empty() {
+        line(out, "tags", human::escape(&session.tags.join(", ")));
+    }
+    if let Some(created) = session.created {
+        line(out, "created", moment(created));
+    }
+    if let Some(updated) = session.updated {
+        line(out, "active", moment(updated));
+    }
+    let turns = human::count(session.holds.turns);
+    match &session.last_turn {
+        Some(last) => line(
+            out,
+            "turns",
+            format!("{turns}, the last {}", human::escape(last)),
+        ),
+        None => line(out, "turns", turns),
+    }
+    write_holds(out, &session.holds);
+    if session.from == From::Folder {
+        line(out, "folder", human::path(&session.path));
+    }
+    if let Some(archive) = &session.archive {
+        write_archive(out, archive, session.from, ctx);
+    }
+    if let Some(commit) = &printed.commit {
+        let subject = human::escape(&commit.subject);
+        line(
+            out,
+            "commit",
+            format!("{} {}", commit.short, moment(commit.at)),
+        );
+        let _ = writeln!(out, "{:13}{subject}", "");
+    }
+    if !session.checkpoint.is_empty() {
+        let _ = writeln!(out, "\n{}", styled(FAINT, "context/checkpoint.md"));
+        for text in &session.checkpoint {
+            let _ = writeln!(out, "  {}", human::escape(text));
+        }
+    }
+}
+
+fn write_holds(out: &mut String, holds: &Holds) {
+    let files = human::plural(holds.files, "file", "files");
+    line(
+        out,
+        "holds",
+        format!("{files}, {}", human::size(holds.bytes)),
+    );
+    let kinds: [(&str, Tally); 5] = [
+        ("context", holds.context),
+        ("memory", holds.memory),
+        ("artifacts", holds.artifacts),
+        ("logs", holds.logs),
+        ("other", holds.other),
+    ];
+    for (name, tally) in kinds.iter().filter(|(_, tally)| tally.files > 0) {
+        let size = human::size(tally.bytes);
+        let files = human::plural(tally.files, "file", "files");
+        let _ = writeln!(out, "{:13}{name:<9} {size:>9}   {files}", "");
+    }
+    if holds.unreadable > 0 {
+        let folders = human::plural(holds.unreadable, "folder", "folders");
+        let unread = styled(WARNING, format!("{folders} could not be read"));
+        let _ = writeln!(out, "{:13}{unread}", "");
+    }
+}
+
+fn write_archive(out: &mut String, archive: &Archive, from: From, ctx: &Context) {
+    let file = human::escape(&archive.file);
+    let kept = match from {
+        From::Folder => ", kept beside the folder",
+        From::Archive => "",
+    };
+    line(
+        out,
+        "archive",
+        format!("{file}, {}{kept}", human::size(archive.bytes)),
+    );
+    let made = archive
+        .made
+        .map(|made| format!("made {}, ", moment(made, ctx)));
+    let what = match (archive.form, &archive.damage) {
+        (ArchiveForm::Whole, _) => "with a digest of each file".to_owned(),
+        (ArchiveForm::Foreign, _) => "by hand, with checksums alone".to_owned(),
+        (ArchiveForm::Damaged, damage) => {
+            let damage = damage.as_deref().map(human::escape).unwrap_or_default();
+            styled(WARNING, format!("damaged: {damage}"))
+        }
+    };
+    let _ = writeln!(out, "{:13}{}{what}", "", made.unwrap_or_default());
+    if archive.flaws > 0 {
+        let files = human::plural(archive.flaws, "file", "files");
+        let flaws = styled(WARNING, format!("{files} could not be packed as they were"));
+        let _ = writeln!(out, "{:13}{flaws}", "");
+    }
+}
+
+/// `2024-06-03 09:00 (12 days ago)`
+fn moment(at: Timestamp, ctx: &Context) -> String {
+    let then = at.to_zoned_datetime(ctx.clock.time_zone());
+    let then = then.strftime("%Y-%m-%d %H:%M");
+    format!("{then} ({})", human::age(ctx.clock.now(), at))
+}
