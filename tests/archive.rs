@@ -390,7 +390,7 @@ fn an_archive_folder_that_is_a_link_is_refused_before_anything_is_touched() {
 fn what_can_not_be_read_is_not_archived() {
     let place = Place::with_sessions();
     let secret = place.put_home("sessions/20240603_crawler/memory/secret", "x");
-    fs::set_permissions(&secret, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o0)).unwrap();
     if fs::File::open(&secret).is_ok() {
         eprintln!("SKIPPED: root reads everything");
         return;
