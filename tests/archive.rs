@@ -372,10 +372,25 @@ fn what_holds_no_bytes_is_named_and_does_not_stop_the_rest() {
 }
 
 #[test]
+fn an_archive_folder_that_is_a_link_is_refused_before_anything_is_touched() {
+    let place = Place::with_sessions();
+    fs::create_dir(place.path("cold")).unwrap();
+    fs::remove_dir(place.home().join("archive")).unwrap();
+    symlink(place.path("cold"), place.home().join("archive")).unwrap();
+    let before = place.files();
+    let ran = place.run(["archive", "crawler"]);
+    ran.expect(1)
+        .says(&["hint: if it is a link, put the folder itself there"]);
+    assert_eq!(differences(&before, &place.files()), "");
+    assert!(place.names(".wbhome/journal").is_empty());
+    assert_eq!(fs::read_dir(place.path("cold")).unwrap().count(), 0);
+}
+
+#[test]
 fn what_can_not_be_read_is_not_archived() {
     let place = Place::with_sessions();
     let secret = place.put_home("sessions/20240603_crawler/memory/secret", "x");
-    fs::set_permissions(&secret, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o0)).unwrap();
     if fs::File::open(&secret).is_ok() {
         eprintln!("SKIPPED: root reads everything");
         return;

@@ -421,7 +421,7 @@ fn one(
     };
     let archived = match stands(home, id, &folder, context)? {
         None => packing.pack(false)?,
-        Some(Former::Same(archived)) => archived,
+        Some(Former::Same(archived)) => *archived,
         Some(Former::Other(_)) if request.force => packing.pack(true)?,
         Some(Former::Other(why)) => return Err(in_the_way(id, &why)),
     };

@@ -10,7 +10,7 @@ use crate::pack::{self, Difference, FlawKind, MemberKind, Pack};
 #[derive(Debug)]
 pub(super) enum Former {
     /// The pack is sound, and the folder is what it holds.
-    Same(Archived),
+    Same(Box<Archived>),
     /// It is not, or nobody can tell; why.
     Other(String),
 }
@@ -47,12 +47,12 @@ pub(super) fn compare(
     let differences = pack::compare(&manifest, folder, context)?;
     Ok(match telling(&differences) {
         Some(what) => Former::Other(what),
-        None => Former::Same(Archived {
+        None => Former::Same(Box::new(Archived {
             bytes: pack.size(),
             blake3: pack.digest()?,
             manifest,
             reused: true,
-        }),
+        })),
     })
 }
 

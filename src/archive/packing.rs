@@ -63,8 +63,13 @@ impl Packing<'_> {
     pub fn pack(&self, instead: bool) -> Result<Archived> {
         let folder = self.home.archive();
         disk::create_private_folder(&folder)?;
-        let archive =
-            Dir::open(&folder).map_err(|e| Error::io("can not open the folder", &folder, e))?;
+        // Through a link nobody could look at it again in the steps that follow.
+        let archive = Dir::open(self.home.root())
+            .and_then(|root| root.open_beneath(Path::new("archive")))
+            .map_err(|e| {
+                Error::io("can not open the folder", &folder, e)
+                    .hint("if it is a link, put the folder itself there")
+            })?;
         let mut attempt = 1;
         loop {
             let (file, archived) = self.write(&archive)?;

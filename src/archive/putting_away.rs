@@ -72,6 +72,9 @@ impl PuttingAway<'_> {
     /// Puts the folder away.
     pub fn put(&self) -> Result<Put> {
         let (home, context) = (self.home, self.context);
+        // All that could fail for another reason comes before the folder is touched.
+        let kept_seen = self.pack_seen()?;
+        let noting = self.noting(Some(context.clock.now().to_string()))?;
         let folder = folder_of(self.id);
         let was = Was::new(&folder);
         let lies = was.lies.clone();
@@ -113,10 +116,10 @@ impl PuttingAway<'_> {
             path: away.into(),
             seen,
             kept_in: pack_of(self.id).into(),
-            kept_seen: self.pack_seen()?,
+            kept_seen,
         };
         let steps = vec![
-            self.noting(Some(context.clock.now().to_string()))?,
+            noting,
             Step::Views {
                 ids: Some(vec![self.id.to_string()]),
             },
