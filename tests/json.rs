@@ -308,17 +308,17 @@ documents! {
     }
     "wbhome/migrate-finish/1" MigrateFinish {
         schema: String, source: Exact, path: String, path_bytes: Absent<String>, bytes: u64, blake3: String, at: Timestamp,
-        keep_until: Timestamp, files: u64, content: u64, left: Vec<NotInPack>, changed: Vec<ChangedSince>,
+        keep_until: Timestamp, files: u64, content: u64, left: Vec<Flaw>, changed: Vec<ChangedSince>,
     }
     "packed" PackedSource {
         source: Exact, path: String, path_bytes: Absent<String>, bytes: u64, blake3: String, at: Timestamp,
-        keep_until: Timestamp, files: u64, content: u64, left: Vec<NotInPack>, changed: Vec<ChangedSince>,
+        keep_until: Timestamp, files: u64, content: u64, left: Vec<Flaw>, changed: Vec<ChangedSince>,
     }
-    "not in the pack" NotInPack { path: String, path_bytes: Absent<String>, kind: String, why: String, }
+    "flaw" Flaw { path: String, path_bytes: Absent<String>, kind: String, why: String, }
     "changed since" ChangedSince { path: String, path_bytes: Absent<String>, what: String, }
     "wbhome/migrate-finish-plan/1" MigrateFinishPlan {
         schema: String, source: Exact, path: String, path_bytes: Absent<String>, files: u64, content: u64, room: u64,
-        left: Vec<NotInPack>, warnings: Vec<String>, before: Null<PackedSource>,
+        left: Vec<Flaw>, warnings: Vec<String>, before: Null<PackedSource>,
     }
     "totals" Totals { sessions: u64, files: u64, folders: u64, bytes: u64, }
     "classes" Classes {

@@ -4,7 +4,7 @@ use super::packing::{Archived, manifest_of, told_one};
 use crate::base::{Context, Result};
 use crate::disk::Dir;
 use crate::home::SessionId;
-use crate::pack::{self, FlawKind, MemberKind, Pack};
+use crate::pack::{self, Difference, FlawKind, MemberKind, Pack};
 
 /// What came of a comparison.
 #[derive(Debug)]
@@ -45,8 +45,8 @@ pub(super) fn compare(
         return Ok(Former::Other(what));
     }
     let differences = pack::compare(&manifest, folder, context)?;
-    Ok(match differences.first() {
-        Some(first) => Former::Other(told_one(&first.path, &first.what)),
+    Ok(match telling(&differences) {
+        Some(what) => Former::Other(what),
         None => Former::Same(Archived {
             bytes: pack.size(),
             blake3: pack.digest()?,
@@ -54,4 +54,11 @@ pub(super) fn compare(
             reused: true,
         }),
     })
+}
+
+/// The difference that says most: a folder's time follows from what was put into it.
+pub(super) fn telling(differences: &[Difference]) -> Option<String> {
+    let says = |difference: &&Difference| difference.what != "has another time";
+    let first = differences.iter().find(says).or(differences.first())?;
+    Some(told_one(&first.path, &first.what))
 }

@@ -104,7 +104,11 @@ impl Packing<'_> {
             self.level,
             threads,
             context,
-        )?;
+        )
+        .map_err(|error| match error.path() {
+            None => error.at(&path),
+            Some(_) => error,
+        })?;
         self.refuse_unreadable(&written.manifest.flaws)?;
         file.sync().map_err(fail)?;
         disk::drop_cache(file.file());

@@ -6,7 +6,8 @@
 
 use std::path::Path;
 
-use super::packing::{Archived, told_one};
+use super::former::telling;
+use super::packing::Archived;
 use super::record::{archive_field, folder_of, pack_of};
 use super::shown;
 use crate::base::{Context, Error, Result, failpoint, human};
@@ -151,8 +152,8 @@ impl PuttingAway<'_> {
             .open_beneath(away)
             .map_err(|e| Error::io("can not open the folder", self.home.root().join(away), e))?;
         let differences = pack::compare(&self.archived.manifest, &moved, self.context)?;
-        if let Some(first) = differences.first() {
-            return Ok(Err(told_one(&first.path, &first.what)));
+        if let Some(what) = telling(&differences) {
+            return Ok(Err(what));
         }
         // Whoever has opened a file while it was compared.
         if let Some(who) = self.writer_in(away)? {

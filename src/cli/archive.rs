@@ -165,9 +165,10 @@ pub(super) fn content(files: u64, bytes: u64) -> String {
 
 fn write(out: &mut String, done: &Outcome, global: &Global, console: &Console) {
     for session in &done.sessions {
-        let ratio = match session.packed {
-            0 => String::new(),
-            packed => format!("   {:.1} : 1", session.bytes as f64 / packed as f64),
+        // A few small files take less than what a pack says of them.
+        let ratio = match session.packed < session.bytes {
+            true => format!("   {:.1} : 1", session.bytes as f64 / session.packed as f64),
+            false => String::new(),
         };
         let folder = match (session.folder, session.reused) {
             (true, true) => "   had its archive; the folder stays",

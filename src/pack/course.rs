@@ -108,10 +108,14 @@ impl<'p> Expected<'p> {
     }
 }
 
-/// How many frames there should be.
+/// How many frames there should be. Where nobody says so, what is torn at the end of the file counts as one more: it
+/// is read as far as it goes, and then told.
 pub(super) fn frame_count(pack: &Pack) -> u32 {
-    let named = pack.manifest.as_ref().map(|manifest| manifest.frames.len());
-    u32::try_from(named.unwrap_or(pack.frames.len())).unwrap_or(u32::MAX)
+    let count = match &pack.manifest {
+        Some(manifest) => manifest.frames.len(),
+        None => pack.frames.len() + usize::from(pack.broken_off.is_some()),
+    };
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// Goes through a stretch. After something that damages the stream, reading goes on at the next member that begins

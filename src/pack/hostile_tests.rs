@@ -239,3 +239,26 @@ fn a_stranger_that_says_something_for_all_is_understood() {
     ));
     assert!(said.contains("a PAX record is damaged"), "{said}");
 }
+
+#[test]
+fn a_file_that_was_cut_gives_back_what_was_before() {
+    let all = [
+        frame(&tarball().file("s/a", b"1").0),
+        frame(&Tarball::default().file("s/b", b"2").end()),
+    ]
+    .concat();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("cut.tar.zst");
+    std::fs::write(&path, &all[..all.len() - 7]).unwrap();
+    let pack = Pack::open(&path).unwrap();
+    assert!(
+        refusal(&pack).contains("the data frame 2"),
+        "{}",
+        refusal(&pack)
+    );
+    let (outer, done) = unpacked(&pack, true);
+    assert_eq!(done.unwrap().problems.len(), 1);
+    assert_eq!(std::fs::read(outer.path().join("into/a")).unwrap(), b"1");
+    let problems = with(|context| verify(&pack, context)).unwrap().problems;
+    assert_eq!(problems.len(), 1, "{problems:?}");
+}

@@ -45,12 +45,12 @@ pub(super) fn learn(pack: &Pack, tolerant: bool, context: &Context) -> Result<Le
             globals: true,
         };
         let mut tar = Tar::new(source, rules);
-        let mut before: Option<Member> = None;
         while let Some(header) = tar.next()? {
-            // Only now is the one before it known to be whole.
-            members.extend(before.take());
-            match member_of(&header) {
-                Ok(member) => before = Some(member),
+            let member = member_of(&header);
+            // It counts only once it is known to be whole.
+            tar.pass_over()?;
+            match member {
+                Ok(member) => members.push(member),
                 Err(refused) => wrong(refused)?,
             }
             if members.len() > MOST_MEMBERS {
@@ -58,7 +58,6 @@ pub(super) fn learn(pack: &Pack, tolerant: bool, context: &Context) -> Result<Le
                 return Err(Damage::new("the tar stream", what, 0).into());
             }
         }
-        members.extend(before);
         Ok(())
     });
     read.or_else(&mut wrong)?;

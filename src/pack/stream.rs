@@ -228,8 +228,12 @@ impl<'p> Decoding<'p> {
         let Some(number) = self.frames.next() else {
             return Ok(None);
         };
-        let Some(place) = self.pack.frames.get(number as usize).cloned() else {
-            return Ok(None);
+        let place = match self.pack.frames.get(number as usize) {
+            Some(place) => place.clone(),
+            None if self.pack.broken_off.is_some() && self.pack.manifest.is_none() => {
+                self.pack.data_end()..self.pack.size
+            }
+            None => return Ok(None),
         };
         let fail = |e: std::io::Error| Error::io("can not decode", &self.pack.path, e);
         match &mut self.decoder {

@@ -86,11 +86,6 @@ impl<'d, 's> Tar<'d, 's> {
         }
     }
 
-    /// Where the next byte stands.
-    pub(super) fn position(&self) -> (u32, u64) {
-        self.source.position()
-    }
-
     /// The next member; what is left of the one before is passed over.
     pub(super) fn next(&mut self) -> Result<Option<Header>, Trouble> {
         self.pass_over()?;
@@ -197,7 +192,8 @@ impl<'d, 's> Tar<'d, 's> {
         Ok(())
     }
 
-    fn pass_over(&mut self) -> Result<(), Trouble> {
+    /// Passes over what is left of the current member.
+    pub(super) fn pass_over(&mut self) -> Result<(), Trouble> {
         let rest = self.left.saturating_add(self.padding);
         (self.left, self.padding, self.extents) = (0, 0, None);
         match self.source.skip(rest)? == rest {
@@ -409,7 +405,7 @@ fn zeros(
     mut bytes: u64,
     each: &mut dyn FnMut(&[u8]) -> Result<(), Trouble>,
 ) -> Result<(), Trouble> {
-    const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     while bytes > 0 {
         let step = bytes.min(ZEROS.len() as u64);
         each(&ZEROS[..step as usize])?;

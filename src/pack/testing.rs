@@ -112,7 +112,7 @@ pub(super) fn by_hand(tar: &[u8]) -> Pack {
 /// A pack with the manifest that fits it.
 pub(super) fn whole(contents: &[Vec<u8>]) -> Pack {
     let frames: Vec<Vec<u8>> = contents.iter().map(|content| frame(content)).collect();
-    let mut pack = foreign(&frames);
+    let pack = foreign(&frames);
     with(|context| {
         let expected = learn(&pack, false, context).ok().unwrap().expected;
         let mut members = expected.members.into_owned();
@@ -121,7 +121,7 @@ pub(super) fn whole(contents: &[Vec<u8>]) -> Pack {
             read_member(&pack, &member.path, &mut content, context).unwrap();
             member.blake3 = Some(crate::pack::short_digest(&blake3::hash(&content)));
         }
-        pack.manifest = Some(Manifest {
+        let manifest = Manifest {
             format: 1,
             created_at: "2024-06-03T09:00:00Z".parse().unwrap(),
             made_by: "a test".into(),
@@ -138,10 +138,21 @@ pub(super) fn whole(contents: &[Vec<u8>]) -> Pack {
                 })
                 .collect(),
             members,
-        });
-    });
-    pack.nature = Nature::Whole;
-    pack
+        };
+        let tail = manifest.encode().unwrap();
+        let mut lengths: Vec<_> = manifest
+            .frames
+            .iter()
+            .map(|f| (f.bytes, f.content))
+            .collect();
+        lengths.push((tail.len() as u64, 0));
+        let table = super::frames::seek_table(&lengths).unwrap();
+        let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        std::fs::write(&path, [frames.concat(), tail, table].concat()).unwrap();
+        let pack = Pack::open(&path).unwrap();
+        assert_eq!(pack.nature, Nature::Whole);
+        pack
+    })
 }
 
 #[derive(Debug)]
