@@ -43,7 +43,7 @@ fn a_sound_home() {
     assert_snapshot!(place.run(["check"]).shown(&place), @r"
     exit: 0
     --- stdout
-    1 session · 5 files · 3.2 kB
+    1 session · 5 files · 3.3 kB
 
     Nothing is wrong.
     --- stderr
@@ -515,7 +515,7 @@ fn a_broken_index_is_told_and_the_sessions_are_looked_at() {
     assert_snapshot!(place.run(["check"]).shown(&place), @r"
     exit: 4
     --- stdout
-    1 session · 5 files · 2.9 kB
+    1 session · 5 files · 3.0 kB
 
     1 problem
       torn-json     1   index.json ends in mid-record

@@ -127,22 +127,17 @@ fn read_one(
     read.archives += 1;
     read.bytes += pack.size();
     read.members += verified.members;
-    let mut findings: Vec<Finding> = verified.problems.iter().map(|p| told(rel, p)).collect();
-    let Some(known) = known else {
+    let findings: Vec<Finding> = verified.problems.iter().map(|p| told(rel, p)).collect();
+    // One that is damaged is not the one that the index knows: that need not be said.
+    let Some(known) = known.filter(|_| findings.is_empty()) else {
         return Ok(findings);
     };
-    match pack.digest() {
-        Ok(digest) if digest == known => {}
-        Ok(_) => {
-            let why = match findings.is_empty() {
-                true => "is whole, and not the file that the index knows: its BLAKE3 differs",
-                false => "is not the file that the index knows: its BLAKE3 differs",
-            };
-            findings.push(Finding::new(FindingKind::BadArchive, rel, why));
-        }
-        Err(error) => findings.push(not_opened(rel, &error)),
-    }
-    Ok(findings)
+    let another = "is whole, and not the file that the index knows: its BLAKE3 differs";
+    Ok(match pack.digest() {
+        Ok(digest) if digest == known => findings,
+        Ok(_) => vec![Finding::new(FindingKind::BadArchive, rel, another)],
+        Err(error) => vec![not_opened(rel, &error)],
+    })
 }
 
 /// What is wrong with which part, and which members that leaves unproved.
@@ -150,12 +145,11 @@ fn told(rel: &Path, problem: &Problem) -> Finding {
     let mut detail = format!("{}: {}", problem.part, problem.what);
     let members = problem.members.len();
     if members > 0 {
-        let named: Vec<String> = problem
-            .members
-            .iter()
-            .take(NAMED)
-            .map(|m| human::path(m))
-            .collect();
+        let name = |member: &PathBuf| match member.as_os_str().is_empty() {
+            true => "the folder itself".to_owned(),
+            false => human::path(member),
+        };
+        let named: Vec<String> = problem.members.iter().take(NAMED).map(name).collect();
         let more = match members.checked_sub(NAMED) {
             Some(more @ 1..) => format!(" and {} more", human::count(more as u64)),
             _ => String::new(),

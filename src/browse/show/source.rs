@@ -78,17 +78,14 @@ impl Source {
         let Some(pack) = open_pack(home, id)? else {
             return Err(not_there(home, id));
         };
-        Ok(Source::Pack(Box::new(pack), BTreeMap::new()).listed(context)?)
+        Source::listed(pack, context)
     }
 
-    fn listed(self, context: &Context) -> Result<Source> {
-        let Source::Pack(pack, _) = self else {
-            return Ok(self);
-        };
+    fn listed(pack: Pack, context: &Context) -> Result<Source> {
         let members = pack::list(&pack, context)?;
         let members = members.into_iter().map(|m| (m.path.0.clone(), m));
         let members = members.collect();
-        Ok(Source::Pack(pack, members))
+        Ok(Source::Pack(Box::new(pack), members))
     }
 
     pub fn from(&self) -> From {
