@@ -46,6 +46,8 @@ pub(super) struct Laid {
     /// Whether to look at `faults` and `failed`.
     trouble: AtomicBool,
     waiting: AtomicU64,
+    /// Buffers that were used: fresh memory costs more than what is written into it.
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 /// The unpacking of one pack.
@@ -99,11 +101,13 @@ impl<'s, 'w: 's> Sink for Laying<'_, 'w, 's> {
             MemberKind::Symlink => self.work.symlink(number, member)?,
             MemberKind::File if member.size <= SMALL => {
                 let dir = self.work.folder_of(&member.path)?;
-                let content = tar.whole()?;
+                let spare = lock(&place.laid.spare).pop();
+                let content = tar.whole(spare.unwrap_or_default())?;
                 let cost = content.len() as u64 + EACH;
                 let waiting = place.laid.waiting.fetch_add(cost, Ordering::Relaxed);
                 let work = move || {
                     place.small(number, &dir, &content);
+                    lock(&place.laid.spare).push(content);
                     place.laid.waiting.fetch_sub(cost, Ordering::Relaxed);
                 };
                 match waiting > WAITING {
@@ -289,8 +293,7 @@ impl Place<'_> {
         let name = member.path.file_name().unwrap_or_default();
         let laid = dir.create_file(name).and_then(|file| {
             file.write_all_at(content, 0)?;
-            let mut back = vec![0; content.len()];
-            read_back(&file, content, 0, &mut back)?;
+            read_back(&file, content, 0)?;
             self.dress(&file, member, digest)
         });
         match laid {
@@ -332,15 +335,14 @@ impl Place<'_> {
     ) -> Result<Result<Member, String>, Trouble> {
         let fail = |error| Trouble::Failed(Error::io("can not write", &*member.path, error));
         let mut hasher = blake3::Hasher::new();
-        let (mut at, mut back) = (0, Vec::new());
+        let mut at = 0;
         tar.content(&mut |piece| {
             self.context.stop.check()?;
             hasher.update(piece);
             // Nothing is written where nothing but zeros stands: it is a hole then.
             if piece.iter().any(|byte| *byte != 0) {
                 file.write_all_at(piece, at).map_err(fail)?;
-                back.resize(piece.len(), 0);
-                read_back(file, piece, at, &mut back).map_err(fail)?;
+                read_back(file, piece, at).map_err(fail)?;
             }
             at += piece.len() as u64;
             Ok(())
@@ -456,14 +458,18 @@ fn seen(member: &Member, meta: &Meta, xattrs: &Xattrs) -> Member {
     seen
 }
 
-fn read_back(file: &File, written: &[u8], at: u64, buffer: &mut [u8]) -> io::Result<()> {
-    file.read_exact_at(buffer, at)?;
-    match buffer == written {
-        true => Ok(()),
-        false => Err(io::Error::other(
-            "what was read back is not what was written",
-        )),
+fn read_back(file: &File, written: &[u8], mut at: u64) -> io::Result<()> {
+    let mut buffer = [0; 16 << 10];
+    for piece in written.chunks(buffer.len()) {
+        let back = &mut buffer[..piece.len()];
+        file.read_exact_at(back, at)?;
+        if back != piece {
+            let what = "what was read back is not what was written";
+            return Err(io::Error::other(what));
+        }
+        at += piece.len() as u64;
     }
+    Ok(())
 }
 
 /// Why something could not be made. Names that were told apart in the pack may be one to this filesystem.

@@ -162,9 +162,10 @@ impl<'d, 's> Tar<'d, 's> {
         zeros(self.size.saturating_sub(done), each)
     }
 
-    /// The content of the current member as one; for small ones.
-    pub(super) fn whole(&mut self) -> Result<Vec<u8>, Trouble> {
-        let mut whole = Vec::with_capacity(usize::try_from(self.size).unwrap_or(0).min(4 << 20));
+    /// The content of the current member as one, in a buffer that was used before; for small ones.
+    pub(super) fn whole(&mut self, mut whole: Vec<u8>) -> Result<Vec<u8>, Trouble> {
+        whole.clear();
+        whole.reserve(usize::try_from(self.size).unwrap_or(0).min(4 << 20));
         self.content(&mut |piece| {
             whole.extend_from_slice(piece);
             Ok(())

@@ -95,27 +95,21 @@ pub fn write(
     let mut compressor = Compressor::new(file, frames, level, threads)?;
     let mut state = states.as_slice();
     let mut rest = members.as_mut_slice();
-    let mut batch = Vec::new();
-    // Read while the one before is compressed.
+    let mut batch = Batch::default();
+    // The buffer of the batch that was compressed last: fresh memory costs more than what is read into it.
+    let mut spare = Vec::new();
     loop {
         let (now, later) = rest.split_at_mut(batch_of(rest));
         let (states, later_states) = state.split_at(now.len());
         let (pushed, read) = rayon::join(
-            || {
-                push(
-                    &mut compressor,
-                    std::mem::take(&mut batch),
-                    &top,
-                    dir,
-                    context,
-                )
-            },
-            || read_batch(dir, now, states, context),
+            || push(&mut compressor, batch, &top, dir, context),
+            || read_batch(dir, now, states, spare, context),
         );
-        flaws.extend(pushed?);
-        batch = read?;
+        let (flaws_of_batch, buffer) = pushed?;
+        flaws.extend(flaws_of_batch);
+        (batch, spare) = (read?, buffer);
         (rest, state) = (later, later_states);
-        if batch.is_empty() {
+        if batch.members.is_empty() {
             break;
         }
     }
@@ -156,49 +150,78 @@ pub fn write(
 fn batch_of(members: &[Member]) -> usize {
     let mut bytes = 0;
     let fits = |member: &&Member| {
-        bytes += if member.size <= SMALL { member.size } else { 0 };
+        bytes += held(member) as u64;
         bytes <= BATCH
     };
     let count = members.iter().take(BATCH_MEMBERS).take_while(fits).count();
     count.max(members.len().min(1))
 }
 
-/// A member, and its content where that was read already.
+/// Members, and the contents of the small files among them, one after the other.
+#[derive(Default)]
+struct Batch<'m> {
+    members: Vec<Ready<'m>>,
+    contents: Vec<u8>,
+}
+
+/// A member, and what came of reading it where it is a small file.
 struct Ready<'m> {
     member: &'m mut Member,
     state: &'m Meta,
-    content: Option<Content>,
+    read: Option<Read>,
 }
 
 /// What a file held, as long as it was when it was looked at.
-struct Content {
-    bytes: Vec<u8>,
+struct Read {
     digest: blake3::Hash,
     flaw: Option<Flaw>,
+}
+
+/// How much of the batch's contents a member has.
+fn held(member: &Member) -> usize {
+    match member.size <= SMALL {
+        // Not more than a MiB.
+        true => member.size as usize,
+        false => 0,
+    }
 }
 
 fn read_batch<'m>(
     dir: &Dir,
     members: &'m mut [Member],
     states: &'m [Meta],
+    mut contents: Vec<u8>,
     context: &Context,
-) -> Result<Vec<Ready<'m>>> {
-    let rows = members.par_chunks_mut(ROW).zip(states.par_chunks(ROW));
-    let rows = rows.map(|(members, states)| {
+) -> Result<Batch<'m>> {
+    contents.resize(members.iter().map(held).sum(), 0);
+    let mut rows = Vec::new();
+    let mut rest = contents.as_mut_slice();
+    for (members, states) in members.chunks_mut(ROW).zip(states.chunks(ROW)) {
+        let (row, later) = rest.split_at_mut(members.iter().map(held).sum());
+        rows.push((members, states, row));
+        rest = later;
+    }
+    let read_row = |(members, states, mut row): (&'m mut [Member], &'m [Meta], &mut [u8])| {
         context.stop.check()?;
         let mut folders = Folders::new(dir);
-        let ready = members.iter_mut().zip(states).map(|(member, state)| {
+        let mut ready = Vec::with_capacity(members.len());
+        for (member, state) in members.iter_mut().zip(states) {
+            let (content, later) = row.split_at_mut(held(member));
             let small = member.kind == MemberKind::File && member.size <= SMALL;
-            Ready {
-                content: small.then(|| read_small(&mut folders, member, state)),
+            ready.push(Ready {
+                read: small.then(|| read_small(&mut folders, member, state, content)),
                 member,
                 state,
-            }
-        });
-        Ok(ready.collect())
-    });
-    let rows: Vec<Vec<Ready>> = rows.collect::<Result<_>>()?;
-    Ok(rows.into_iter().flatten().collect())
+            });
+            row = later;
+        }
+        Ok(ready)
+    };
+    let rows: Vec<Vec<Ready>> = rows.into_par_iter().map(read_row).collect::<Result<_>>()?;
+    Ok(Batch {
+        members: rows.into_iter().flatten().collect(),
+        contents,
+    })
 }
 
 /// Folders below the root; members of one folder stand together, so the last is kept open.
@@ -315,38 +338,39 @@ fn changed(now: &Meta, before: &Meta) -> String {
     format!("{what} while it was packed")
 }
 
-fn read_small(folders: &mut Folders, member: &Member, state: &Meta) -> Content {
-    let mut bytes = vec![0; usize::try_from(member.size).unwrap_or(0)];
+fn read_small(folders: &mut Folders, member: &Member, state: &Meta, content: &mut [u8]) -> Read {
     let mut reading = Reading::open(folders, member, state);
-    reading.fill(&mut bytes, 0);
-    Content {
-        digest: blake3::hash(&bytes),
-        bytes,
+    reading.fill(content, 0);
+    Read {
+        digest: blake3::hash(content),
         flaw: reading.finish(),
     }
 }
 
-/// Compresses a batch, and returns what is wrong with it.
+/// Compresses a batch, and returns what is wrong with it, and its buffer.
 fn push(
     compressor: &mut Compressor,
-    batch: Vec<Ready>,
+    batch: Batch,
     top: &str,
     dir: &Dir,
     context: &Context,
-) -> Result<Vec<Flaw>> {
+) -> Result<(Vec<Flaw>, Vec<u8>)> {
     let mut flaws = Vec::new();
+    let mut contents = batch.contents.as_slice();
     for Ready {
         member,
         state,
-        content,
-    } in batch
+        read,
+    } in batch.members
     {
         compressor.push(&head(member, top))?;
-        match content {
-            Some(content) => {
-                compressor.push(&content.bytes)?;
-                member.blake3 = Some(short_digest(&content.digest));
-                flaws.extend(content.flaw);
+        let (content, later) = contents.split_at(held(member));
+        contents = later;
+        match read {
+            Some(read) => {
+                compressor.push(content)?;
+                member.blake3 = Some(short_digest(&read.digest));
+                flaws.extend(read.flaw);
             }
             None if member.kind == MemberKind::File => {
                 let (digest, flaw) = stream(compressor, member, state, dir, context)?;
@@ -356,13 +380,9 @@ fn push(
             None => {}
         }
         compressor.push(&END[..padding(member.size) as usize])?;
-        let counted = match member.size <= SMALL {
-            true => member.size,
-            false => 0,
-        };
-        context.progress.advance(1, counted);
+        context.progress.advance(1, content.len() as u64);
     }
-    Ok(flaws)
+    Ok((flaws, batch.contents))
 }
 
 /// Compresses a large file as it is read.

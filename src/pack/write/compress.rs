@@ -65,6 +65,10 @@ impl<'f> Compressor<'f> {
             CParameter::CompressionLevel(level),
             CParameter::WindowLog(WINDOW_LOG),
             CParameter::EnableLongDistanceMatching(true),
+            // A session repeats itself turn after turn: eight places of one content instead of sixteen to be compared to
+            // their ends, and twice as many contents known. Faster than the defaults there, and no larger anywhere.
+            CParameter::LdmBucketSizeLog(3),
+            CParameter::LdmHashRateLog(6),
             CParameter::ChecksumFlag(true),
             CParameter::ContentSizeFlag(true),
             // None at all gives other bytes than one.
