@@ -594,3 +594,111 @@ fn a_folder_whose_archive_went_meanwhile_stays_in_the_trash() {
     place.ok(["restore", act, "--from", "trash"]);
     assert!(Path::new(&place.home().join("sessions").join(ID)).exists());
 }
+
+/// What was written between the comparison and the removal, as by a process whose current folder was in it, stays.
+#[cfg(feature = "failpoints")]
+#[test]
+fn what_came_after_the_comparison_is_left_and_named() {
+    let place = place();
+    killed(&place, "journal.turned", &["archive", "crawler"]);
+    let act = place.home().join(".wbhome/trash").join(&place.acts()[0]);
+    let folder = act.join("sessions").join(ID);
+    let log = folder.join("logs/run.log");
+    let mut file = fs::File::options().append(true).open(&log).unwrap();
+    file.write_all("更多\n".as_bytes()).unwrap();
+    fs::write(folder.join("memory/new.md"), "新").unwrap();
+    let ran = place.run(["index"]);
+    ran.expect(0).says(&[
+        "changed after it had been compared",
+        "is archived in the index",
+    ]);
+    assert!(fs::read_to_string(&log).unwrap().ends_with("更多\n"));
+    assert_eq!(
+        fs::read_to_string(folder.join("memory/new.md")).unwrap(),
+        "新"
+    );
+    let left: Vec<_> = walkdir::WalkDir::new(&folder)
+        .into_iter()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| !entry.file_type().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    // The other name of the log is the same file.
+    assert_eq!(left.len(), 3, "{left:?}");
+    // It is not taken for the session.
+    let act = place.acts()[0].clone();
+    assert_ne!(
+        place.run(["restore", &act, "--from", "trash"]).code,
+        Some(0)
+    );
+    place.ok(["unarchive", "crawler"]);
+}
+
+#[test]
+fn a_session_that_somebody_has_as_their_current_folder_is_left() {
+    let place = place();
+    let before = session(&place, ID);
+    let folder = place.home().join("sessions").join(ID).join("logs");
+    let mut child = Command::new("sleep")
+        .arg("60")
+        .current_dir(folder)
+        .spawn()
+        .unwrap();
+    let ran = place.run(["archive", "crawler"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ran.expect(1).says(&["works in its folder"]);
+    assert_eq!(differences(&before, &session(&place, ID)), "");
+    place.ok(["archive", "crawler"]);
+}
+
+/// The archive that was compared is the only proof: one that took its place meanwhile is none.
+#[test]
+fn an_archive_that_is_replaced_meanwhile_costs_no_session() {
+    for delay in [5, 15, 30, 60, 120] {
+        let place = Place::with_sessions();
+        place.put_home(
+            "sessions/20240603_crawler/artifacts/big.bin",
+            vec![3u8; 40 << 20],
+        );
+        place.ok(["archive", "crawler", "--keep"]);
+        let other = place.put_home("archive/other", "another file");
+        let mut contents = place.contents();
+        // The archive that is written over here, by this test.
+        contents.remove(&format!("f:{}", support::digest(&place.home().join(PACK))));
+        let ran = std::thread::scope(|scope| {
+            let run = scope.spawn(|| place.run(["archive", "crawler"]));
+            std::thread::sleep(Duration::from_millis(delay));
+            fs::rename(&other, place.home().join(PACK)).unwrap();
+            run.join().unwrap()
+        });
+        // Either it was put away before the other came, or it is where it was.
+        match place.home().join("sessions").join(ID).exists() {
+            true => place.nothing_lost(&contents),
+            false => assert_eq!(ran.code, Some(0), "{delay} ms: {ran:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_pipe_that_came_after_the_archive_is_named_as_well() {
+    let place = place();
+    place.ok(["archive", "crawler", "--keep"]);
+    let folder = place.home().join("sessions").join(ID).join("artifacts");
+    let modified = fs::metadata(&folder).unwrap().modified().unwrap();
+    assert!(
+        Command::new("mkfifo")
+            .arg(folder.join("pipe"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    fs::File::open(&folder)
+        .unwrap()
+        .set_modified(modified)
+        .unwrap();
+    place
+        .run(["archive", "crawler"])
+        .expect(3)
+        .says(&["artifacts/pipe"]);
+}

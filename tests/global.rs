@@ -899,7 +899,7 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 32] = [
+    const ELSEWHERE: [(&str, &str); 33] = [
         ("commit.noted", "tests/commit.rs"),
         ("commit.locked", "tests/commit.rs"),
         ("commit.packed", "tests/commit.rs"),
@@ -918,6 +918,7 @@ mod killed {
         ("mend.archived", "tests/archive.rs"),
         ("mend.discarded", "tests/archive.rs"),
         ("unarchive.unpacked", "tests/unarchive.rs"),
+        ("unarchive.placed", "tests/unarchive.rs"),
         ("mend.unarchived", "tests/unarchive.rs"),
         ("journal.entry_renamed", "tests/relink.rs"),
         ("mend.put-away", "tests/rm.rs"),

@@ -277,8 +277,8 @@ fn of_a_damaged_archive_force_brings_back_what_is_good() {
 fn a_kill_leaves_the_session_whole_and_the_next_command_settles_it() {
     for (failpoint, back) in [
         ("unarchive.unpacked", false),
+        ("unarchive.placed", true),
         ("journal.begun", true),
-        ("journal.renamed", true),
         ("mend.discarded", true),
         ("index.before", true),
         ("index.written", true),
@@ -295,6 +295,11 @@ fn a_kill_leaves_the_session_whole_and_the_next_command_settles_it() {
         place.ok(["index", "-q"]);
         assert!(place.names(".wbhome/journal").is_empty(), "{failpoint}");
         assert!(place.names(".wbhome/tmp").is_empty(), "{failpoint}");
+        if failpoint == "unarchive.placed" {
+            // Both are there, whole; the same command takes the archive away.
+            assert!(place.home().join(PACK).exists());
+            place.ok(["unarchive", "crawler"]);
+        }
         let folder = place.home().join("sessions").join(ID);
         assert_eq!(folder.exists(), back, "{failpoint}");
         if !back {
@@ -315,7 +320,7 @@ fn a_kill_leaves_the_session_whole_and_the_next_command_settles_it() {
 fn a_place_that_was_taken_meanwhile_loses_neither() {
     let (place, _) = archived();
     let contents = place.contents();
-    let env = [("WBHOME_FAILPOINT", "journal.begun")];
+    let env = [("WBHOME_FAILPOINT", "unarchive.unpacked")];
     assert_eq!(place.run_with(&env, &["unarchive", "crawler"]).code, None);
     place.put_home("sessions/20240603_crawler/context/turn_009.json", "{}");
     place.ok(["index", "-q"]);
@@ -327,4 +332,43 @@ fn a_place_that_was_taken_meanwhile_loses_neither() {
             .join("sessions/20240603_crawler/context/turn_009.json")
             .exists()
     );
+}
+
+/// Whoever puts another file in the place of the archive while it is unpacked loses neither of the two.
+#[test]
+fn an_archive_that_is_replaced_meanwhile_is_not_removed() {
+    for delay in [5, 20, 40, 80] {
+        let place = Place::with_sessions();
+        place.put_home(
+            "sessions/20240603_crawler/artifacts/big.bin",
+            noise(24 << 20),
+        );
+        place.ok(["archive", "crawler"]);
+        let other = place.put_home("archive/other", "another file");
+        let mut contents = place.contents();
+        // The archive that is written over here, by this test.
+        contents.remove(&format!("f:{}", support::digest(&place.home().join(PACK))));
+        let ran = std::thread::scope(|scope| {
+            let run = scope.spawn(|| place.run(["unarchive", "crawler"]));
+            std::thread::sleep(std::time::Duration::from_millis(delay));
+            fs::rename(&other, place.home().join(PACK)).unwrap();
+            run.join().unwrap()
+        });
+        if place.home().join("sessions").join(ID).exists() {
+            place.nothing_lost(&contents);
+        }
+        let found = fs::read(place.home().join(PACK));
+        assert_eq!(found.unwrap(), b"another file", "{delay} ms: {ran:?}");
+    }
+}
+
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 7u64;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    std::iter::repeat_with(next).take(length).collect()
 }

@@ -334,6 +334,8 @@ fn at_work(home: &Home, index: &Index, look: &AtWork, id: &SessionId) -> Option<
     let identity = identity_of(home, Some(index), id);
     look.agent_in_session(&folder, identity.as_deref())
         .or_else(|| look.writer_of(&folder))
+        // What somebody writes by a relative name reaches the folder wherever it is put.
+        .or_else(|| look.worker_in(&folder))
 }
 
 fn live(id: &SessionId, who: &str) -> Error {
@@ -425,6 +427,7 @@ fn one(
         Some(Former::Other(_)) if request.force => packing.pack(true)?,
         Some(Former::Other(why)) => return Err(in_the_way(id, &why)),
     };
+    let ours = folder.meta().map_err(fail)?.identity();
     drop(folder);
     let away = PuttingAway {
         home,
@@ -455,7 +458,7 @@ fn one(
             done.kept_because = Some(format!("it was written to: {why}"));
         }
         Ok(Put::Back(why)) => {
-            take_back(&away)?;
+            away.take_back()?;
             return Err(Error::failed(format!(
                 "{} was written to while it was archived: {why}",
                 shown(id)
@@ -463,8 +466,10 @@ fn one(
             .hint("it is back in its place; try again when its session has ended"));
         }
         Err(error) => {
-            if !home.has_unsettled()? {
-                take_back(&away)?;
+            // Only a session that is in its folder does not need the pack.
+            let here = disk::stat(&home.session(id))?;
+            if here.is_some_and(|here| here.identity() == ours) {
+                away.take_back()?;
             }
             return Err(error);
         }
@@ -497,14 +502,6 @@ fn in_the_way(id: &SessionId, why: &str) -> Error {
         human::escape(why)
     ))
     .hint("--force puts the former archive into the trash, and archives what the folder holds")
-}
-
-/// Removes a pack that was made just now, and that is not what the folder holds. One that was there before stays.
-fn take_back(away: &PuttingAway) -> Result<()> {
-    match away.archived.reused {
-        true => Ok(()),
-        false => disk::remove_file(&away.home.archive_of(away.id)),
-    }
 }
 
 fn told(id: &SessionId, archived: &Archived) -> Done {

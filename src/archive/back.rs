@@ -308,9 +308,8 @@ fn in_place(
             shown(id),
             human::escape(&why)
         ))
-        .hint(
-            "give the one in sessions/ another name (`wbhome mv`), or put the archive elsewhere",
-        )),
+        .hint("compare the two: `tar --zstd -xf` unpacks the archive elsewhere")
+        .hint("then give the one in sessions/ another name (`wbhome mv`), or put the archive elsewhere")),
     }
 }
 
@@ -403,17 +402,22 @@ fn complete(
     let path = pack_of(id);
     let fail = |e| Error::io("can not look at", home.session(id), e);
     let folder_seen = Seen::of(&folder.dir.meta().map_err(fail)?);
-    let meta = mend::look(root, &path)?
-        .ok_or_else(|| Error::failed("has gone meanwhile:").at(pack.path()))?;
+    // What was unpacked is what goes: another file may have the name by now.
+    let seen = Seen::of(pack.meta());
+    if mend::look(root, &path)?.is_none_or(|meta| Seen::of(&meta) != seen) {
+        return Err(
+            Error::failed("another file has taken the place of the archive meanwhile:")
+                .at(pack.path())
+                .hint("nothing was changed; look at what it is, and try again"),
+        );
+    }
     let index = IndexFile::ready(home)?;
     let entry = entry_from(&index, id, pack.manifest(), &folder.dir);
     let mut steps = Vec::new();
     if let Some(scratch) = &folder.scratch {
-        let name = scratch.path().file_name().unwrap_or_default();
-        steps.push(Step::Rename {
-            from: format!(".wbhome/tmp/{}/{id}", name.to_string_lossy()),
-            to: format!("sessions/{id}"),
-        });
+        // Before anything is noted: where that fails nothing has happened, and a kill after it leaves both.
+        disk::rename_no_replace(&scratch.path().join(id.as_str()), &home.session(id))?;
+        failpoint::hit("unarchive.placed");
     }
     let mut act = None;
     let step = |step| Step::Mend { step };
@@ -426,7 +430,7 @@ fn complete(
         steps.push(step(match pack.manifest() {
             Some(_) => Mend::Discard {
                 path: path.into(),
-                seen: Seen::of(&meta),
+                seen,
                 kept_in: folder_of(id).into(),
                 kept_seen: folder_seen,
             },
@@ -446,7 +450,7 @@ fn complete(
                     path: path.into(),
                     act: name,
                     lies: lies.into(),
-                    seen: Seen::of(&meta),
+                    seen,
                     held_by: None,
                 }
             }

@@ -4,7 +4,8 @@ use super::packing::{Archived, manifest_of, told_one};
 use crate::base::{Context, Result};
 use crate::disk::Dir;
 use crate::home::SessionId;
-use crate::pack::{self, Difference, FlawKind, MemberKind, Pack};
+use crate::home::mend::Seen;
+use crate::pack::{self, Difference, Flaw, FlawKind, MemberKind, Pack};
 
 /// What came of a comparison.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(super) fn compare(
         let what = format!("it is damaged: {}: {}", problem.part, problem.what);
         return Ok(Former::Other(what));
     }
-    let manifest = match pack.manifest() {
+    let mut manifest = match pack.manifest() {
         Some(manifest) => manifest.clone(),
         None => {
             let members = pack::list(pack, context)?;
@@ -45,12 +46,19 @@ pub(super) fn compare(
         return Ok(Former::Other(what));
     }
     let differences = pack::compare(&manifest, folder, context)?;
+    // What no pack holds may have come since; it is told each time that it is left out.
+    let is_special = |flaw: &Flaw| flaw.kind == FlawKind::Special;
+    let found = pack::survey(folder, &manifest.top, &|_, _| false, context)?;
+    manifest.flaws.retain(|flaw| !is_special(flaw));
+    let special = found.flaws().iter().filter(|flaw| is_special(flaw));
+    manifest.flaws.extend(special.cloned());
     Ok(match telling(&differences) {
         Some(what) => Former::Other(what),
         None => Former::Same(Box::new(Archived {
             bytes: pack.size(),
             blake3: pack.digest()?,
             manifest,
+            seen: Seen::of(pack.meta()),
             reused: true,
         })),
     })

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use super::record::pack_of;
 use super::shown;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
-use crate::disk::{self, Dir, NewFile};
+use crate::disk::{self, Dir, Meta, NewFile};
+use crate::home::mend::Seen;
 use crate::home::{LockedHome, RelPath, SessionId, trash};
 use crate::pack::{self, About, Flaw, FlawKind, Manifest, MemberKind, Pack};
 
@@ -25,6 +26,8 @@ pub(super) struct Archived {
     pub manifest: Manifest,
     pub bytes: u64,
     pub blake3: String,
+    /// What the file was that was read.
+    pub seen: Seen,
     /// Whether it was there before.
     pub reused: bool,
 }
@@ -136,6 +139,7 @@ impl Packing<'_> {
             manifest: written.manifest,
             bytes: written.bytes,
             blake3: written.blake3,
+            seen: Seen::of(&Meta::of(file.file()).map_err(fail)?),
             reused: false,
         };
         Ok((file, archived))
@@ -196,7 +200,10 @@ pub(super) fn told(flaws: &[&Flaw]) -> String {
 
 /// A path and what is wrong with it.
 pub(super) fn told_one(path: &Path, why: &str) -> String {
-    format!("{} ({})", human::path(path), human::escape(why))
+    match path.as_os_str().is_empty() {
+        true => format!("the folder itself {}", human::escape(why)),
+        false => format!("{} ({})", human::path(path), human::escape(why)),
+    }
 }
 
 /// Foreign packs have members without all that a manifest says; what is compared is these.

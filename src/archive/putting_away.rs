@@ -11,12 +11,13 @@ use super::packing::Archived;
 use super::record::{archive_field, folder_of, pack_of};
 use super::shown;
 use crate::base::{Context, Error, Result, failpoint, human};
-use crate::disk::{self, Dir, FileKind};
+use crate::disk::{self, Dir};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
 use crate::home::{Entry, LockedHome, SessionId};
 use crate::pack;
+use crate::state::works_in;
 
 /// What came of it.
 #[derive(Debug)]
@@ -53,12 +54,26 @@ impl PuttingAway<'_> {
         })
     }
 
+    /// The pack is still the file that was read: it is the proof of all that follows.
     fn pack_seen(&self) -> Result<Seen> {
         let pack = pack_of(self.id);
         match mend::look(self.root, &pack)? {
-            Some(meta) if meta.kind == FileKind::File => Ok(Seen::of(&meta)),
-            _ => Err(Error::failed("has gone meanwhile:").at(self.home.root().join(pack))),
+            Some(meta) if self.archived.seen == Seen::of(&meta) => Ok(self.archived.seen),
+            _ => Err(
+                Error::failed("another file has taken the place of the archive meanwhile:")
+                    .at(self.home.root().join(pack))
+                    .hint("the session is in sessions/; look at what the other file is"),
+            ),
         }
+    }
+
+    /// Removes a pack that was made just now and that is not what the folder holds. One that was there before stays,
+    /// and so does what somebody else has put in its place.
+    pub fn take_back(&self) -> Result<()> {
+        if self.archived.reused || self.pack_seen().is_err() {
+            return Ok(());
+        }
+        disk::remove_file(&self.home.archive_of(self.id))
     }
 
     /// Notes the pack, and leaves the folder where it is.
@@ -97,7 +112,9 @@ impl PuttingAway<'_> {
         let away = Path::new(".wbhome/trash").join(&act).join(lies);
         let looked = self.move_away(&folder, &away).and_then(|()| {
             failpoint::hit("archive.away");
-            self.look_again(&away)
+            let found = self.look_again(&away)?;
+            self.pack_seen()?;
+            Ok(found)
         });
         let seen = match looked {
             Ok(Ok(seen)) => seen,
@@ -147,9 +164,6 @@ impl PuttingAway<'_> {
 
     /// Compares the folder where it is now: what it is, or why it must go back.
     fn look_again(&self, away: &Path) -> Result<std::result::Result<Seen, String>> {
-        if let Some(who) = self.writer_in(away)? {
-            return Ok(Err(who));
-        }
         let moved = self
             .root
             .open_beneath(away)
@@ -158,7 +172,7 @@ impl PuttingAway<'_> {
         if let Some(what) = telling(&differences) {
             return Ok(Err(what));
         }
-        // Whoever has opened a file while it was compared.
+        // Whoever has opened a file while it was compared, or reaches it without its name.
         if let Some(who) = self.writer_in(away)? {
             return Ok(Err(who));
         }
@@ -170,8 +184,11 @@ impl PuttingAway<'_> {
 
     fn writer_in(&self, away: &Path) -> Result<Option<String>> {
         let real = disk::real_path(self.home.root())?.join(away);
-        let open = disk::open_below(&real).seen;
-        let writer = open.into_iter().find(|file| file.writing);
+        let open = disk::open_below(&real);
+        if let Some(folder) = open.folders.first() {
+            return Ok(Some(works_in(&folder.program, folder.pid)));
+        }
+        let writer = open.seen.into_iter().find(|file| file.writing);
         Ok(writer.map(|file| {
             format!(
                 "{} (process {}) has a file of it open for writing",

@@ -218,10 +218,9 @@ pub fn remove_tree(dir: &Dir, name: &OsStr) -> io::Result<()> {
         };
         match parent.find(name)? {
             None => {}
-            Some(meta) if meta.kind != FileKind::Folder => {
-                writably(&parent, &rel, || parent.unlink(name))?;
+            Some(meta) if meta.kind != FileKind::Folder || emptied => {
+                remove_name(&parent, name, &meta, rel.components().nth(1).is_some())?;
             }
-            Some(_) if emptied => writably(&parent, &rel, || parent.remove_folder(name))?,
             Some(_) => {
                 let below = parent.open_beneath(Path::new(name))?.names()?;
                 todo.push((rel.clone(), true));
@@ -232,12 +231,19 @@ pub fn remove_tree(dir: &Dir, name: &OsStr) -> io::Result<()> {
     Ok(())
 }
 
-/// A folder of the tree that nobody may write to, such as one of a package cache, goes all the same.
-fn writably(parent: &Dir, rel: &Path, remove: impl Fn() -> io::Result<()>) -> io::Result<()> {
-    let within = rel.components().nth(1).is_some();
+/// Removes one name: a file or link, or a folder that is empty. `within` says that its folder is to be removed as well:
+/// one that nobody may write to, such as one of a package cache, is made writable then.
+///
+/// # Errors
+/// What the system says.
+pub fn remove_name(dir: &Dir, name: &OsStr, meta: &Meta, within: bool) -> io::Result<()> {
+    let remove = || match meta.kind {
+        FileKind::Folder => dir.remove_folder(name),
+        _ => dir.unlink(name),
+    };
     match remove() {
         Err(error) if within && error.kind() == io::ErrorKind::PermissionDenied => {
-            parent.set_mode(0o700)?;
+            dir.set_mode(0o700)?;
             remove()
         }
         done => done,

@@ -42,8 +42,8 @@ pub use dir::Dir;
 pub use duplicate::{duplicate, duplicate_as, duplicate_tree};
 pub use files::{
     create_folder, create_private_folder, current_user, exists, is_folder, is_nowhere, overwrite,
-    read, read_dir_names, read_end, read_small, read_small_in, real_path, remove_file, remove_tree,
-    rename_no_replace, set_mode, stat, symlink,
+    read, read_dir_names, read_end, read_small, read_small_in, real_path, remove_file, remove_name,
+    remove_tree, rename_no_replace, set_mode, stat, symlink,
 };
 pub use holds::holds_all;
 pub use lock::{FileLock, FolderLock, LockAttempt};

@@ -24,6 +24,9 @@ pub struct OpenFile {
 pub struct OpenFiles {
     /// Those that were seen.
     pub seen: Vec<OpenFile>,
+    /// Folders that are open, or somebody's current folder: what is written by a relative name goes there, whatever
+    /// the folder is called by then.
+    pub folders: Vec<OpenFile>,
     /// Processes that we may not look into: "unknown" is not "none".
     pub hidden: usize,
 }
@@ -33,13 +36,25 @@ pub fn tells_open_files() -> bool {
     Path::new("/proc/self/fd").is_dir()
 }
 
-/// Every file below `folder` (a real path) that some process other than this one has open.
+/// Every file and folder below `folder` (a real path) that some process other than this one has open.
 pub fn open_below(folder: &Path) -> OpenFiles {
     let mut found = OpenFiles::default();
     let me = std::process::id();
     for process in processes() {
         if process.pid == me {
             continue;
+        }
+        let open_folder = |path: PathBuf| OpenFile {
+            pid: process.pid,
+            program: process.name.clone(),
+            path,
+            writing: false,
+            appending: false,
+        };
+        if let Ok(path) = link_of(process.pid, "cwd")
+            && path.starts_with(folder)
+        {
+            found.folders.push(open_folder(path));
         }
         let Ok(fds) = std::fs::read_dir(format!("/proc/{}/fd", process.pid)) else {
             // Gone since it was listed is not the same as hidden.
@@ -53,7 +68,11 @@ pub fn open_below(folder: &Path) -> OpenFiles {
             let Ok(path) = link_of(process.pid, &format!("fd/{fd}")) else {
                 continue;
             };
-            if !path.starts_with(folder) || path.is_dir() {
+            if !path.starts_with(folder) {
+                continue;
+            }
+            if path.is_dir() {
+                found.folders.push(open_folder(path));
                 continue;
             }
             let flags = flags_of(process.pid, &fd).unwrap_or(0);

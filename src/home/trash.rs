@@ -150,6 +150,25 @@ pub fn mark(home: &LockedHome, act: &str, path: &Path, by: &Mark) -> Result<()> 
     .map(|_| ())
 }
 
+/// Says of an act that what lies in it is not to be brought back as what it was: it is a rest, for a person to look at.
+///
+/// # Errors
+/// When the note can not be read or written.
+pub fn let_go(home: &LockedHome, act: &str, why: &str) -> Result<()> {
+    let Some(found) = self::act(home, act) else {
+        return Ok(());
+    };
+    let folder = home.trash().join(act);
+    let path = folder.join(NOTE);
+    let former = disk::read(&path)?;
+    let note = Note {
+        why: why.to_owned(),
+        was: Vec::new(),
+        ..found.note
+    };
+    disk::replace(&path, former.as_deref(), &text_of(&folder, &note)?, 0o600).map(|_| ())
+}
+
 /// A folder of its own for each act: `<stamp>`, and with `-2` … when the second has had several.
 fn new_folder(home: &LockedHome, context: &Context) -> Result<PathBuf> {
     let trash = home.trash();

@@ -13,6 +13,7 @@
 
 mod compare;
 mod course;
+mod discard;
 mod frames;
 mod head;
 mod lay;
@@ -47,6 +48,7 @@ mod tests;
 mod whole_tests;
 
 pub use compare::{Difference, compare};
+pub use discard::discard;
 pub use manifest::{About, Frame, Manifest};
 pub use member::{Member, MemberKind, short_digest};
 pub use open::{Nature, Pack};

@@ -27,7 +27,8 @@ pub enum Nature {
 pub struct Pack {
     pub(super) path: PathBuf,
     pub(super) file: File,
-    pub(super) size: u64,
+    /// What the file was when it was opened.
+    pub(super) meta: Meta,
     pub(super) nature: Nature,
     pub(super) manifest: Option<Manifest>,
     /// The data frames: where each begins and ends in the file. Of a damaged pack those that could be told apart.
@@ -64,7 +65,7 @@ impl Pack {
         let mut pack = Pack {
             path: path.to_path_buf(),
             file,
-            size: meta.size,
+            meta,
             nature: Nature::Whole,
             manifest: None,
             frames: Vec::new(),
@@ -86,7 +87,7 @@ impl Pack {
     /// Reads seek table and manifest, and what is wrong with them; `None` when there is no seek table.
     fn follow_end(&mut self) -> Result<Option<Option<String>>> {
         let fail = |error| Error::io("can not read", &self.path, error);
-        let Some(table) = frames::read_seek_table(&self.file, self.size).map_err(fail)? else {
+        let Some(table) = frames::read_seek_table(&self.file, self.meta.size).map_err(fail)? else {
             return Ok(None);
         };
         let Some((&(length, _), data)) = table.frames.split_last() else {
@@ -117,10 +118,10 @@ impl Pack {
     /// Follows the frames from the beginning.
     fn follow_frames(&mut self) -> Result<()> {
         let fail = |error| Error::io("can not read", &self.path, error);
-        let (found, broken_off) = frames::walk(&self.file, self.size).map_err(fail)?;
+        let (found, broken_off) = frames::walk(&self.file, self.meta.size).map_err(fail)?;
         let is_data = |frame: &Found| matches!(frame, Found::Data(_));
         if !found.iter().any(is_data) && broken_off.is_none() {
-            let what = match self.size {
+            let what = match self.meta.size {
                 0 => "is empty:",
                 _ => "holds no zstd frame:",
             };
@@ -141,7 +142,7 @@ impl Pack {
         let followed = found.last().map_or(0, Found::end);
         if broken_off.is_some() && frames::is_data(&self.file, followed).map_err(fail)? {
             // Cut off: what is left of it can be read as far as it goes.
-            self.frames.push(followed..self.size);
+            self.frames.push(followed..self.meta.size);
         }
         self.broken_off = broken_off;
         self.nature = match (ours, &self.broken_off) {
@@ -187,7 +188,12 @@ impl Pack {
 
     /// Its length.
     pub fn size(&self) -> u64 {
-        self.size
+        self.meta.size
+    }
+
+    /// What the file was when it was opened: another one may have its name by now.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
     }
 
     /// What kind of pack it is.
@@ -213,7 +219,7 @@ impl Pack {
         };
         let fail = |error| Error::io("can not read", &self.path, error);
         let at = self.data_end();
-        let Ok(Found::Skippable(MANIFEST, held)) = frames::frame_at(&self.file, at, self.size)
+        let Ok(Found::Skippable(MANIFEST, held)) = frames::frame_at(&self.file, at, self.meta.size)
         else {
             return Ok(false);
         };
@@ -227,7 +233,7 @@ impl Pack {
             return Ok(false);
         };
         let mut found = vec![0; wanted.len()];
-        if held.end + wanted.len() as u64 != self.size {
+        if held.end + wanted.len() as u64 != self.meta.size {
             return Ok(false);
         }
         self.file

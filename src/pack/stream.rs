@@ -231,7 +231,7 @@ impl<'p> Decoding<'p> {
         let place = match self.pack.frames.get(number as usize) {
             Some(place) => place.clone(),
             None if self.pack.broken_off.is_some() && self.pack.manifest.is_none() => {
-                self.pack.data_end()..self.pack.size
+                self.pack.data_end()..self.pack.size()
             }
             None => return Ok(None),
         };

@@ -18,6 +18,8 @@ pub struct AtWork<'a> {
     sessions: [PathBuf; 2],
     agents: Vec<Placed<'a>>,
     writing: Vec<OpenFile>,
+    /// Folders in which somebody works, or that somebody has open.
+    inside: Vec<OpenFile>,
 }
 
 /// An agent that is at work, with its folder by the letter and without links.
@@ -27,12 +29,22 @@ struct Placed<'a> {
     cwd: Vec<PathBuf>,
 }
 
+/// A process whose current folder, or a folder that it has open, lies in a session.
+pub fn works_in(program: &str, pid: u32) -> String {
+    format!(
+        "{} (process {pid}) works in its folder",
+        human::escape(program)
+    )
+}
+
 impl<'a> AtWork<'a> {
     /// Looks once, at the agents of the registry and at all processes that let us. `root` is the home.
     pub fn look(root: &Path, agents: &'a [Agent]) -> AtWork<'a> {
         let mut at_work = AtWork::by_registry(root, agents);
-        at_work.writing = disk::open_below(&at_work.root[1]).seen;
+        let open = disk::open_below(&at_work.root[1]);
+        at_work.writing = open.seen;
         at_work.writing.retain(|file| file.writing);
+        at_work.inside = open.folders;
         at_work
     }
 
@@ -63,6 +75,7 @@ impl<'a> AtWork<'a> {
             sessions: both(&root.join("sessions")),
             agents,
             writing: Vec::new(),
+            inside: Vec::new(),
         }
     }
 
@@ -122,6 +135,14 @@ impl<'a> AtWork<'a> {
             }
         }
         folder.to_path_buf()
+    }
+
+    /// Who has this folder, or one below it, as their current folder or open, in words that follow `because`.
+    pub fn worker_in(&self, folder: &Path) -> Option<String> {
+        let folder = self.without_links(folder);
+        let mut inside = self.inside.iter();
+        let worker = inside.find(|open| open.path.starts_with(&folder))?;
+        Some(works_in(&worker.program, worker.pid))
     }
 
     /// Who has this file, or one below this folder, open for writing, in words that follow `because`.

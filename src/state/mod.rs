@@ -11,7 +11,7 @@ pub mod database;
 mod registry;
 pub mod slugs;
 
-pub use at_work::AtWork;
+pub use at_work::{AtWork, works_in};
 pub use busy::{DATABASE, refuse_while_in_use};
 pub use registry::{Agent, Liveness, agents};
 

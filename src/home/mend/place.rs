@@ -1,6 +1,6 @@
 //! Doing one step: look at the facts, do it in one rename where that can be, say what was done.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,8 @@ use crate::base::{Context, Error, Kind, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind, Meta, Written};
 use crate::home::LockedHome;
 use crate::home::journal::below;
-use crate::home::trash::{Mark, TRASH};
+use crate::home::trash::{self, Mark, TRASH};
+use crate::pack::{self, Difference, Pack};
 
 /// Where steps are done.
 pub(super) struct Place<'h> {
@@ -222,6 +223,34 @@ impl Place<'_> {
         Ok(Said::Nothing)
     }
 
+    /// Removes a folder of the trash that a pack holds: what is in the pack, and nothing else.
+    fn discard_folder(
+        &self,
+        path: &Path,
+        (dir, name): (&Dir, &OsStr),
+        kept_in: &Path,
+    ) -> Result<Vec<Difference>> {
+        let pack = Pack::open(&self.home.root().join(kept_in))?;
+        let Some(manifest) = pack.manifest() else {
+            let what = "says nothing of what it holds, so that nothing is removed:";
+            return Err(Error::failed(what).at(pack.path()));
+        };
+        let act = path
+            .strip_prefix(TRASH)
+            .ok()
+            .and_then(|rel| rel.iter().next());
+        if let Some(act) = act.and_then(OsStr::to_str) {
+            // From here on it is no whole session any more, and may not be brought back as one.
+            let why = format!(
+                "what is left of {} after all that {} holds was removed",
+                human::path(path),
+                human::path(kept_in)
+            );
+            trash::let_go(self.home, act, &why)?;
+        }
+        pack::discard(manifest, dir, name)
+    }
+
     pub(super) fn discard(
         &self,
         path: &Path,
@@ -246,10 +275,25 @@ impl Place<'_> {
                 return Ok(left(path, why));
             }
         }
-        disk::remove_tree(&dir, &name)
-            .and_then(|()| dir.sync())
-            .map_err(|e| Error::io("can not remove", path, e))?;
+        let fail = |e| Error::io("can not remove", path, e);
+        let rest = match meta.kind {
+            FileKind::Folder => self.discard_folder(path, (&dir, &name), kept_in)?,
+            _ => {
+                dir.unlink(&name).map_err(fail)?;
+                Vec::new()
+            }
+        };
+        dir.sync().map_err(fail)?;
         failpoint::hit("mend.discarded");
+        if let Some(first) = rest.first() {
+            let n = human::plural(rest.len() as u64, "thing", "things");
+            let why = format!(
+                "{n} in it came or changed after it had been compared with {}, such as {}: what is left there is only that",
+                human::path(kept_in),
+                human::path(&first.path)
+            );
+            return Ok(left(path, why));
+        }
         Ok(Said::Did(format!(
             "removed {}, all of which is in {}",
             human::path(path),
