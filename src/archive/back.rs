@@ -150,7 +150,7 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan> {
                 index.find(id.as_str()).map(|e| e.status()),
             )),
             (Some(FileKind::File), None | Some(FileKind::Folder)) => {
-                planned(home, id, folder.is_some())
+                planned(home, id, folder.is_some(), request.force)
             }
             (Some(FileKind::File), Some(_)) => Err(Error::failed("stands in the way:")
                 .at(home.session(id))
@@ -177,8 +177,16 @@ fn without_archive(id: &SessionId, status: Option<Status>) -> Error {
     }
 }
 
-fn planned(home: &Home, id: &SessionId, folder: bool) -> Result<Planned> {
+fn planned(home: &Home, id: &SessionId, folder: bool, force: bool) -> Result<Planned> {
     let pack = Pack::open(&home.archive_of(id))?;
+    if let (Nature::Damaged(what), false) = (pack.nature(), force) {
+        return Err(
+            Error::failed(format!("the archive of {} is damaged: {what}", shown(id)))
+                .at(pack.path())
+                .hint("a backup may hold a sound one")
+                .hint("--force brings back what is proved good, and leaves the archive"),
+        );
+    }
     let content = pack.manifest().map(|manifest| content(&manifest.members));
     Ok(Planned {
         id: id.clone(),
@@ -342,6 +350,15 @@ fn unpacked(
         Err(error) if error.kind() == Kind::Interrupted || force => return Err(error),
         Err(error) => return Err(damaged(id, pack, error, context)?),
     };
+    if content(&unpacked.members).0 == 0 && !unpacked.problems.is_empty() {
+        // An empty folder would stand in the way of a sound archive.
+        return Err(Error::failed(format!(
+            "nothing in the archive of {} can be proved good:",
+            shown(id)
+        ))
+        .at(pack.path())
+        .hint("a backup may hold a sound one; nothing was changed"));
+    }
     disk::sync_filesystem(&dir).map_err(|e| Error::io("can not write to the disk:", &path, e))?;
     failpoint::hit("unarchive.unpacked");
     Ok(Folder {
@@ -374,13 +391,16 @@ fn damaged(id: &SessionId, pack: &Pack, error: Error, context: &Context) -> Resu
             human::path(first)
         );
     }
-    let good = human::plural(verified.members, "member is", "members are");
-    Ok(Error::failed(what)
+    let error = Error::failed(what)
         .at(pack.path())
-        .hint("a backup may hold a sound one")
-        .hint(format!(
-            "{good} proved good: --force brings those back, and leaves the archive"
-        )))
+        .hint("a backup may hold a sound one");
+    if verified.members == 0 {
+        return Ok(error.hint("nothing in it can be proved good"));
+    }
+    let good = human::plural(verified.members, "member is", "members are");
+    Ok(error.hint(format!(
+        "{good} proved good: --force brings those back, and leaves the archive"
+    )))
 }
 
 struct Completed {
@@ -421,24 +441,28 @@ fn complete(
     }
     let mut act = None;
     let step = |step| Step::Mend { step };
-    let archive = match keep {
-        true => Some(archive_field(id, pack.size(), &pack.digest()?)),
-        false => None,
-    };
+    let digest = pack.digest()?;
+    let known = index
+        .find(id.as_str())
+        .and_then(|entry| entry.archive()?.get("blake3"));
+    let is_ours = pack.manifest().is_some()
+        && known.is_none_or(|known| known.is_null() || known == digest.as_str());
+    let archive = keep.then(|| archive_field(id, pack.size(), &digest));
     if !keep {
-        // Nobody can prove that a pack made by hand held nothing more.
-        steps.push(step(match pack.manifest() {
-            Some(_) => Mend::Discard {
+        // Nobody can prove that a pack made by hand held nothing more; and one that the index knows otherwise is not the
+        // one that was made of the session.
+        steps.push(step(match is_ours {
+            true => Mend::Discard {
                 path: path.into(),
                 seen,
                 kept_in: folder_of(id).into(),
                 kept_seen: folder_seen,
             },
-            None => {
+            false => {
                 let was = Was::new(&path);
                 let lies = was.lies.clone();
                 let note = Note {
-                    why: format!("brought {} back from a pack made by hand", shown(id)),
+                    why: format!("brought {} back from it; wbhome had not made it", shown(id)),
                     at: context.clock.now().to_string(),
                     command: Some("unarchive".to_owned()),
                     was: vec![was],

@@ -102,11 +102,18 @@ impl Place<'_> {
         })
     }
 
-    pub(super) fn bring_back(&self, from: (&str, &Path), path: &Path) -> Result<Said> {
-        let Some((from, _)) = self.find(&in_act(from.0, from.1))? else {
+    pub(super) fn bring_back(&self, lies: (&str, &Path), path: &Path) -> Result<Said> {
+        let Some((from, _)) = self.find(&in_act(lies.0, lies.1))? else {
             return Ok(Said::Nothing);
         };
         let to = self.make_way(path)?;
+        if to.0.find(&to.1).is_ok_and(|there| there.is_some()) {
+            let why = format!(
+                "something else has its place meanwhile; it is in {}, whole",
+                human::path(&in_act(lies.0, lies.1))
+            );
+            return Ok(left(path, why));
+        }
         self.rename(&from, &to, path)?;
         failpoint::hit("mend.brought-back");
         Ok(Said::Did(format!("put {} back", human::path(path))))
