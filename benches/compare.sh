@@ -404,7 +404,8 @@ readonly ZSTD_TAR='packs=$1 to=$2; shift 2; for id in "$@"; do
 done; sync -f "$to"'
 readonly OURS_HERE='home=$1 verb=$2; shift 2; "$0" "$verb" --home "$home" --quiet --no-progress "$@" && sync -f "$home"'
 
-# The same sessions packed and unpacked by both. Ours takes the folder away, too: it looks at it once more before that.
+# The same sessions packed and unpacked by both. Both keep the folder while the clock runs; ours puts it away after that,
+# or there would be nothing to bring back.
 race_packs() { # JOB TITLE INPUT ID…
   local job=$1 title=$2 input=$3 n
   shift 3
@@ -417,13 +418,15 @@ race_packs() { # JOB TITLE INPUT ID…
     for id in "$@"; do cp -a "$SRC/sessions/$id" "$home/sessions/" && cp -a "$SRC/sessions/$id" "$peer/sessions/"; done
     "$WBHOME_BIN" init "$home" --quiet
     sync -f "$work"
-    run bash -o pipefail -c "$OURS_HERE" "$WBHOME_BIN" "$home" archive "$@"
+    run bash -o pipefail -c "$OURS_HERE" "$WBHOME_BIN" "$home" archive --keep "$@"
     ((n == 0)) || { pack+=("$MS") kib+=("$KIB"); }
     run bash -o pipefail -c "$TAR_ZSTD" peer "$peer" "$peer/archive" "$@"
     ((n == 0)) || { peer_pack+=("$MS") peer_kib+=("$KIB"); }
     if ((n == 0)); then
       our_size=$(cat "$home"/archive/*.tar.zst | wc -c) peer_size=$(cat "$peer"/archive/*.tar.zst | wc -c)
     fi
+    "$WBHOME_BIN" archive --home "$home" --quiet --no-progress "$@"
+    sync -f "$work"
     run bash -o pipefail -c "$OURS_HERE" "$WBHOME_BIN" "$home" unarchive "$@"
     ((n == 0)) || { unpack+=("$MS") kib2+=("$KIB"); }
     run bash -o pipefail -c "$ZSTD_TAR" peer "$peer/archive" "$peer/again" "$@"
