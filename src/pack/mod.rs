@@ -50,7 +50,7 @@ pub use compare::{Difference, compare};
 pub use manifest::{About, Frame, Manifest};
 pub use member::{Member, MemberKind, short_digest};
 pub use open::{Nature, Pack};
-pub use read::{list, read_member};
+pub use read::{list, list_good, read_member};
 pub use survey::{Survey, survey};
 pub use unpack::{Limits, Unpacked, unpack};
 pub use verify::{Problem, Verified, verify};
