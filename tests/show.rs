@@ -388,3 +388,83 @@ fn a_damaged_archive_gives_what_is_whole_and_says_what_is_not() {
     assert_eq!(place.json(["show", ID])["holds"]["turns"], 2);
     place.run(["show", &format!("{ID}/logs/run.log")]).expect(1);
 }
+
+#[test]
+fn one_flaw_of_an_archive_made_by_hand_hides_nothing_else() {
+    let place = place();
+    place.packed_by_hand("20240520_old");
+    let path = place.home().join("archive/20240520_old.tar.zst");
+    let mut tar = zstd::decode_all(std::fs::File::open(&path).unwrap()).unwrap();
+    tar.truncate(tar.len() - 1024);
+    let mut fifo = tar::Header::new_ustar();
+    fifo.set_entry_type(tar::EntryType::Fifo);
+    fifo.set_path("20240520_old/pipe").unwrap();
+    fifo.set_mode(0o600);
+    for field in [&mut fifo] {
+        field.set_size(0);
+        field.set_uid(0);
+        field.set_gid(0);
+        field.set_mtime(0);
+        field.set_cksum();
+    }
+    tar.extend(fifo.as_bytes());
+    tar.extend([0; 1024]);
+    std::fs::write(&path, zstd::encode_all(&tar[..], 3).unwrap()).unwrap();
+    for (spec, code) in [("old", 0), ("old/", 0), ("old/pipe", 1)] {
+        place
+            .run(["show", spec])
+            .expect(code)
+            .says(&["not all of ", "the member 20240520_old/pipe: is a FIFO"]);
+    }
+    assert!(place.ok(["show", "old/"]).contains("session.json"));
+    let turn = place.ok(["show", "old/context/turn_001.json"]);
+    assert_eq!(turn, "{\"turn\": 1}\n");
+    // It is indexed with what can be read.
+    let told = place.ok(["index"]);
+    assert!(
+        told.contains("problem    20240520_old   not all of its archive"),
+        "{told}"
+    );
+    assert_eq!(place.json(["show", "old"])["title"], "一 20240520_old");
+}
+
+#[test]
+fn what_is_no_file_under_the_name_of_an_archive_is_called_that() {
+    let place = place();
+    place.archived(ID);
+    let path = place.home().join(format!("archive/{ID}.tar.zst"));
+    let elsewhere = place.home().join("../elsewhere.tar.zst");
+    std::fs::rename(&path, &elsewhere).unwrap();
+    symlink(&elsewhere, &path).unwrap();
+    let link = format!("archive/{ID}.tar.zst is a link, and is not followed");
+    place
+        .run(["show", ID])
+        .expect(1)
+        .says(&[&link, "put the file itself there"]);
+    let told = place.ok(["index"]);
+    assert!(told.contains(&link) && !told.contains("missing"), "{told}");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    place.run(["show", ID]).expect(1).says(&["and no archive"]);
+    std::fs::remove_dir(&path).unwrap();
+    std::fs::rename(&elsewhere, &path).unwrap();
+    place.ok(["show", ID]);
+    assert!(place.ok(["index"]).contains("all as on the disk"));
+}
+
+#[test]
+fn odd_spellings_of_a_path() {
+    let place = place();
+    let doubled = format!("{ID}//context//turn_010.json");
+    assert_eq!(place.ok(["show", &doubled]), "{\"turn\": 10}\n");
+    place
+        .run(["show", &format!("{ID}/artifacts/../session.json")])
+        .expect(2)
+        .says(&["has `..` in it, which is not taken"]);
+    place
+        .run(["show", &format!("{ID}/../../index.json")])
+        .expect(2)
+        .says(&["leads out of the session"]);
+    let missing = place.run(["show", &format!("{ID}/nothing")]).expect(1);
+    missing.says(&[&format!("`wbhome show {ID}/` lists")]);
+}

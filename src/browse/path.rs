@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result, human};
-use crate::disk;
-use crate::home::{Home, Index, SessionId, Status, resolve_in, split};
+use crate::disk::{self, FileKind};
+use crate::home::{Home, Index, SessionId, Status, no_pack, resolve_in, split};
 
 /// Where it lies.
 #[derive(Clone, Debug, Serialize)]
@@ -46,9 +46,15 @@ pub fn path(home: &Home, spec: &str) -> Result<Outcome> {
 pub(super) fn not_there(home: &Home, id: &SessionId) -> Error {
     let index = Index::read(home).unwrap_or_default();
     let status = index.find(id.as_str()).map(crate::home::Entry::status);
+    let in_archive = disk::stat(&home.archive_of(id)).ok().flatten();
+    let in_archive = in_archive.map(|meta| meta.kind);
     let name = human::escape(id.as_str());
     match status {
-        _ if disk::exists(&home.archive_of(id)) => archived(home, id),
+        _ if let Some(kind) = in_archive => match kind {
+            FileKind::File => archived(home, id),
+            _ => Error::failed(human::escape(&no_pack(id, kind)).into_owned())
+                .hint("put the file itself there"),
+        },
         Some(Status::Removed) => Error::failed(format!("`{name}` has been removed")).hint(format!(
             "`wbhome restore {} --from trash` brings it back, unless the trash was emptied",
             human::quoted(id.as_str().as_ref())

@@ -96,6 +96,14 @@ fn inside(
         }
         None => found?,
     };
+    if found.thing.kind == Kind::Folder {
+        for problem in &found.problems {
+            let (part, what) = (human::escape(&problem.part), human::escape(&problem.what));
+            console.warn(&format!(
+                "not all of the archive can be read: {part}: {what}"
+            ));
+        }
+    }
     match (found.thing.kind, &found.thing.target) {
         (Kind::File, _) => {}
         (Kind::Folder, _) => console.print(&listing(&found))?,

@@ -48,7 +48,7 @@ pub use layout::{FORMAT, Home, KINDS, Trust};
 pub use lock::LockedHome;
 pub use measure::{Counts, Tally, measure, turn_number};
 pub use nearest::nearest;
-pub use packed::{counts_of, read_beginning, record_of};
+pub use packed::{counts_of, no_pack, read_beginning, record_of};
 pub use record::{Record, identity_of, parse_moment};
 pub use rel::RelPath;
 pub use resolve::{Candidate, candidates, matching, resolve, resolve_in, split};

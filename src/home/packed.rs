@@ -5,10 +5,21 @@ use std::io::Write;
 use std::path::Path;
 
 use super::record::LIMIT;
-use super::{Counts, Record};
+use super::{Counts, Record, SessionId};
 use crate::base::{Context, Error, Result};
-use crate::disk::Stamp;
+use crate::disk::{FileKind, Stamp};
 use crate::pack::{self, Member, MemberKind, Pack};
+
+/// That what stands in `archive/` under the name of a session's pack is none.
+pub fn no_pack(id: &SessionId, kind: FileKind) -> String {
+    match kind {
+        FileKind::Symlink => format!("archive/{id}.tar.zst is a link, and is not followed"),
+        _ => format!(
+            "archive/{id}.tar.zst is {}, and no archive",
+            kind.described()
+        ),
+    }
+}
 
 /// What the members of a pack are, counted as [`super::measure`] counts a folder: each name of a file by itself.
 pub fn counts_of(members: &[Member]) -> Counts {

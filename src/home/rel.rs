@@ -13,19 +13,34 @@ impl RelPath {
     /// Checks a path that a person or a file gave. `.` and a slash at the end are dropped.
     ///
     /// # Errors
-    /// A usage error for anything that would lead out.
+    /// A usage error for anything that would lead out, and for `..` where it would not: past a link nobody knows where
+    /// that leads.
     pub fn new(path: impl AsRef<Path>) -> Result<RelPath> {
         let path = path.as_ref();
-        let leads_out = || {
-            Error::usage(format!("`{}` leads out of the session", human::path(path)))
+        let wrong = |what: &str| {
+            Error::usage(format!("`{}` {what}", human::path(path)))
                 .hint("write a path below the session, such as context/checkpoint.md")
+        };
+        let leads_out = || {
+            let mut depth = 0i64;
+            path.components().any(|component| {
+                depth += match component {
+                    Component::Normal(_) => 1,
+                    Component::CurDir => 0,
+                    Component::ParentDir => -1,
+                    _ => return true,
+                };
+                depth < 0
+            })
         };
         let mut rel = PathBuf::new();
         for component in path.components() {
             match component {
                 Component::Normal(name) if !name.as_encoded_bytes().contains(&0) => rel.push(name),
                 Component::CurDir => {}
-                _ => return Err(leads_out()),
+                Component::Normal(_) => return Err(wrong("has a NUL in it")),
+                _ if leads_out() => return Err(wrong("leads out of the session")),
+                _ => return Err(wrong("has `..` in it, which is not taken")),
             }
         }
         Ok(RelPath(rel))
@@ -58,6 +73,15 @@ mod tests {
         }
         for bad in ["/etc/passwd", "..", "a/../b", "a/..", "a\0b"] {
             assert!(RelPath::new(bad).is_err(), "{bad:?}");
+        }
+        for (bad, what) in [
+            ("a/../../b", "leads out"),
+            ("/a", "leads out"),
+            ("a/../b", "has `..` in it"),
+            ("a\0b", "has a NUL"),
+        ] {
+            let said = RelPath::new(bad).unwrap_err().to_string();
+            assert!(said.contains(what), "{bad:?}: {said}");
         }
     }
 }

@@ -181,7 +181,8 @@ fn unknown(query: &str, present: &[&SessionId]) -> Error {
 /// A path that leads out of the session.
 pub fn split(spec: &str) -> Result<(&str, RelPath)> {
     match spec.split_once('/') {
-        Some((session, path)) => Ok((session, RelPath::new(path)?)),
+        // Two slashes are one, as everywhere in a path.
+        Some((session, path)) => Ok((session, RelPath::new(path.trim_start_matches('/'))?)),
         None => Ok((spec, RelPath::default())),
     }
 }

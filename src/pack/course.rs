@@ -294,7 +294,8 @@ fn differs(member: &Member, header: &Header, expected: &Expected<'_>) -> Option<
         Err(why) => return Some(format!("in the tar stream it {why}")),
     };
     let wrong = |what: &str| Some(format!("the tar stream has {what} the manifest"));
-    if path != joined(&expected.root, &member.path) {
+    let doubled = memchr::memmem::find(&header.name, b"//").is_some();
+    if doubled && !expected.foreign || path != joined(&expected.root, &member.path) {
         return wrong(said);
     }
     if Some(member.kind) != kind_of(header.kind) {

@@ -1,7 +1,7 @@
 //! Packs that would do harm are refused, each with its reason, and before anything is written where that can be known.
 
 use super::testing::{Tarball, by_hand, foreign, frame, refusal, unpacked, whole, with};
-use super::{Pack, list, verify};
+use super::{Pack, list, list_good, read_member, verify};
 
 fn tarball() -> Tarball {
     Tarball::default().folder("s").file("s/session.json", b"{}")
@@ -40,7 +40,6 @@ fn names_that_lead_out_are_refused() {
     refused(&tar("s/../../out"), "leads out of its folder by `..`");
     refused(&tar("../out"), "leads out of its folder by `..`");
     refused(&tar("/out"), "has an absolute name");
-    refused(&tar("s//out"), "has an empty component");
     refused(&tar("other/out"), "lies outside of the session's folder s");
     refused(&tar(""), "has no name");
     let pax = tarball().pax(&[("path", b"s/a\0b")]).file("x", b"x").end();
@@ -63,12 +62,150 @@ fn what_lies_under_no_folder_is_refused() {
 
 #[test]
 fn two_of_one_name_are_refused() {
-    let twice = tarball().file("s/a", b"1").file("s/a", b"2");
-    refused(&by_hand(&twice.end()), "is there twice");
     let both = tarball().file("s/a", b"1").folder("s/a");
     refused(&by_hand(&both.end()), "has the name of something else");
-    let spelled = tarball().file("s/a", b"1").file("./s/./a", b"2");
-    refused(&by_hand(&spelled.end()), "is there twice");
+    let both = tarball().folder("s/a").file("s/a", b"1").file("s/a", b"2");
+    refused(&by_hand(&both.end()), "has the name of a folder");
+    let replaced = tarball()
+        .file("s/a", b"1")
+        .hard_link("s/b", "s/a")
+        .file("s/a", b"2");
+    refused(&by_hand(&replaced.end()), "which is no file before it");
+    // In a pack of ours nothing stands twice.
+    let twice = tarball().file("s/a", b"1").file("s/a", b"2").end();
+    let mut pack = by_hand(&twice);
+    pack.nature = super::Nature::Damaged("the manifest is missing".into());
+    let (_outer, done) = unpacked(&pack, true);
+    let problems = done.unwrap().problems;
+    assert!(
+        problems.iter().any(|p| p.what == "is there twice"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn of_two_of_one_name_the_last_counts_as_to_tar() {
+    for (second, link) in [("s/a", "s/b"), ("./s/./a", "s/b"), ("s//a", "s//b")] {
+        let tar = tarball()
+            .file("s/a", b"old")
+            .folder("s/d")
+            .symlink("s/l", "old")
+            .file(second, b"newer")
+            .hard_link("s/a", "s/a")
+            .folder("s/d")
+            .symlink("s/l", "new")
+            .hard_link(link, "s//a");
+        let pack = by_hand(&tar.end());
+        let (outer, done) = unpacked(&pack, false);
+        assert_eq!(done.unwrap().problems, []);
+        let into = outer.path().join("into");
+        for name in ["a", "b"] {
+            assert_eq!(
+                std::fs::read(into.join(name)).unwrap(),
+                b"newer",
+                "{second}"
+            );
+            let mut content = Vec::new();
+            let path = std::path::Path::new(name);
+            with(|context| read_member(&pack, path, &mut content, context)).unwrap();
+            assert_eq!(content, b"newer", "{second}");
+        }
+        assert_eq!(
+            std::fs::read_link(into.join("l")).unwrap().to_str(),
+            Some("new")
+        );
+        let verified = with(|context| verify(&pack, context)).unwrap();
+        assert_eq!((verified.members, verified.problems), (6, vec![]));
+    }
+}
+
+#[test]
+fn what_is_good_is_listed_past_what_is_not() {
+    let good = || tarball().file("s/a", b"1");
+    let junk = [&good().end()[..], &[b'x'; 700]].concat();
+    for (tar, what) in [
+        (good().entry(b'6', "s/fifo", "", b"").end(), "is a FIFO"),
+        (
+            good().symlink("s/l", "/").file("s/l/x", b"").end(),
+            "lies under the link l",
+        ),
+        (good().file("s/../../x", b"").end(), "leads out"),
+        (good().0, "it has no end mark"),
+        (junk, "something stands behind its end"),
+    ] {
+        let pack = by_hand(&tar);
+        let (members, problems) = with(|context| list_good(&pack, context)).unwrap();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].what.contains(what), "{problems:?}");
+        let names: Vec<_> = members.iter().map(|m| m.path.to_str().unwrap()).collect();
+        assert!(names.starts_with(&["", "session.json", "a"]), "{names:?}");
+        assert!(
+            !names
+                .iter()
+                .any(|name| name.ends_with('x') || *name == "fifo")
+        );
+        let mut content = Vec::new();
+        let path = std::path::Path::new("a");
+        with(|context| read_member(&pack, path, &mut content, context)).unwrap();
+        assert_eq!(content, b"1", "{what}");
+    }
+    assert!(with(|context| list_good(&by_hand(b"x"), context)).is_err());
+}
+
+#[test]
+fn access_lists_that_are_dropped_are_named() {
+    let acl: &[(&str, &[u8])] = &[(
+        "SCHILY.acl.access",
+        b"user::rw-,user:me:rw-,group::r--,mask::rw-,other::---",
+    )];
+    let tar = tarball()
+        .pax(acl)
+        .file("s/a", b"1")
+        .pax(acl)
+        .file("s/b", b"2");
+    let pack = by_hand(&tar.end());
+    let (outer, done) = unpacked(&pack, false);
+    let done = done.unwrap();
+    assert_eq!(std::fs::read(outer.path().join("into/b")).unwrap(), b"2");
+    assert_eq!(done.problems.len(), 1);
+    let problem = &done.problems[0];
+    assert!(
+        problem
+            .what
+            .starts_with("that of a and of 1 more was dropped"),
+        "{problem:?}"
+    );
+    assert!(problem.members.is_empty(), "the files are there");
+}
+
+#[test]
+fn a_name_that_is_too_long_is_left_out_by_a_salvage() {
+    let long = "n".repeat(256);
+    let below = format!("{long}/x");
+    let record = |name: &str| format!("s/{name}").into_bytes();
+    let (file, folder, name) = (record(&long), record(&below), record(&format!("{long}2")));
+    let tar = tarball()
+        .pax(&[("path", &file)])
+        .file("x", b"x")
+        .pax(&[("path", &file)])
+        .file("y", &[7; 2 << 20])
+        .pax(&[("path", &name)])
+        .hard_link("x", "s/session.json")
+        .file("s/last", b"1");
+    let pack = by_hand(&tar.end());
+    let said = refusal(&pack);
+    assert!(said.contains("longer than this filesystem takes"), "{said}");
+    let deep = tarball()
+        .pax(&[("path", &folder)])
+        .file("x", b"x")
+        .file("s/last", b"1");
+    for (pack, problems) in [(pack, 2), (by_hand(&deep.end()), 1)] {
+        let (outer, done) = unpacked(&pack, true);
+        let done = done.unwrap();
+        assert_eq!(done.problems.len(), problems, "{:?}", done.problems);
+        assert!(done.problems.iter().all(|p| p.members.len() == 1));
+        assert_eq!(std::fs::read(outer.path().join("into/last")).unwrap(), b"1");
+    }
 }
 
 #[test]
@@ -106,7 +243,12 @@ fn torn_and_damaged_streams_are_refused() {
     let mut torn = good.clone().end();
     torn.truncate(3000);
     refused(&by_hand(&torn), "in the middle of a file: it was cut off");
-    refused(&by_hand(&good.0), "without the mark of its end");
+    refused(
+        &by_hand(&good.0),
+        "it has no end mark: it may have been cut off",
+    );
+    let two = [good.clone().end(), good.clone().end()].concat();
+    refused(&by_hand(&two), "another tar stream follows behind the end");
     refused(
         &by_hand(&good.clone().raw(&[0; 512]).0),
         "only half of the mark of its end",
@@ -234,6 +376,16 @@ fn a_stranger_that_says_something_for_all_is_understood() {
         .file("s/session.json", b"{}");
     let (_outer, done) = unpacked(&by_hand(&global.end()), false);
     assert_eq!(done.unwrap().members[0].mtime.seconds, 1_000_000_000);
+    let odd = tarball()
+        .entry(b'g', "g", "", b"12 size=abc\n")
+        .pax(&[("mtime", b"2001-01-01T00:00:00")])
+        .file("s/a", b"content");
+    let (outer, done) = unpacked(&by_hand(&odd.end()), false);
+    assert_eq!(done.unwrap().members[2].mtime.seconds, 1_717_405_200);
+    assert_eq!(
+        std::fs::read(outer.path().join("into/a")).unwrap(),
+        b"content"
+    );
     let said = refusal(&by_hand(
         &Tarball::default().entry(b'x', "x", "", b"9 a=b\n").end(),
     ));

@@ -87,8 +87,24 @@ impl<'s, 'w: 's> Sink for Laying<'_, 'w, 's> {
         member: &Member,
         tar: &mut Tar<'_, '_>,
     ) -> Result<Option<String>, Trouble> {
+        self.work.place.laid.check()?;
+        match self.lay(number, member, tar) {
+            Err(Trouble::Failed(error)) if is_too_long(error.io_cause()) => {
+                Ok(Some(TOO_LONG.to_owned()))
+            }
+            laid => laid,
+        }
+    }
+}
+
+impl<'s, 'w: 's> Laying<'_, 'w, 's> {
+    fn lay(
+        &mut self,
+        number: usize,
+        member: &Member,
+        tar: &mut Tar<'_, '_>,
+    ) -> Result<Option<String>, Trouble> {
         let place = self.work.place;
-        place.laid.check()?;
         if self.work.left_out.contains(&number) {
             return Ok(None);
         }
@@ -261,13 +277,27 @@ impl<'w> Work<'w> {
                 report(damage, std::slice::from_ref(member))?;
                 continue;
             }
-            let dir = self.folder_of(&member.path)?;
+            let damaged = |what: &str| {
+                let name = super::course::part(member.path.as_os_str().as_bytes());
+                super::trouble::Damage::new(name, what, member.frame)
+            };
+            let dir = match self.folder_of(&member.path) {
+                Err(error) if is_too_long(error.io_cause()) => {
+                    report(damaged(TOO_LONG), std::slice::from_ref(member))?;
+                    continue;
+                }
+                dir => dir?,
+            };
             let above = first.parent().unwrap_or(Path::new(""));
             let name = member.path.file_name().unwrap_or_default();
             let linked = self
                 .into
                 .open_beneath(above)
                 .and_then(|from| dir.hard_link(&from, first.file_name().unwrap_or_default(), name));
+            if is_too_long(linked.as_ref().err()) {
+                report(damaged(TOO_LONG), std::slice::from_ref(member))?;
+                continue;
+            }
             linked.map_err(|error| {
                 not_made("can not make the further name", &dir, &member.path, error)
             })?;
@@ -298,6 +328,9 @@ impl Place<'_> {
         });
         match laid {
             Ok(back) => self.done(number, back),
+            Err(error) if is_too_long(Some(&error)) => {
+                lock(&self.laid.faults).push((number, TOO_LONG.to_owned()));
+            }
             Err(error) => self
                 .laid
                 .give_up(not_made("can not write", dir, &member.path, error)),
@@ -485,6 +518,13 @@ fn not_made(attempt: &str, dir: &Dir, path: &Path, error: io::Error) -> Error {
         .hint("unpack it on a filesystem that tells upper case from lower");
     }
     Error::io(attempt, path, error)
+}
+
+/// What is wrong with a member that can not be laid because of its name.
+const TOO_LONG: &str = "has a name that is longer than this filesystem takes";
+
+fn is_too_long(error: Option<&io::Error>) -> bool {
+    error.is_some_and(|error| error.kind() == io::ErrorKind::InvalidFilename)
 }
 
 /// The name under which a folder holds what it also finds under this one.

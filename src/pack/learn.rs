@@ -4,6 +4,7 @@
 //! of their disk; so its folder is the shallowest one that holds `session.json`.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use super::course::{Expected, attributes, frame_count, kind_of, part};
 use super::stream;
 use super::tar::{Header, Rules, Tar, Type};
 use super::trouble::{Damage, Trouble};
-use super::{Member, MemberKind, Pack, names};
+use super::{Member, MemberKind, Nature, Pack, names};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, human};
 
@@ -24,6 +25,8 @@ pub(super) struct Learned {
     pub expected: Expected<'static>,
     /// What may not be unpacked, and why it was not read to its end: neither is in `expected`.
     pub damage: Vec<Damage>,
+    /// Members that have an access list: those are text here, and dropped.
+    pub access_lists: Vec<PathBuf>,
 }
 
 /// Reads a pack made by hand. With `tolerant`, what is wrong with it is told in what was learned.
@@ -32,6 +35,7 @@ pub(super) struct Learned {
 /// Damage, what no session can hold, and what lies outside of the session's folder.
 pub(super) fn learn(pack: &Pack, tolerant: bool, context: &Context) -> Result<Learned, Trouble> {
     let (mut members, mut damage) = (Vec::new(), Vec::new());
+    let mut with_access_list = HashSet::new();
     let mut wrong = |found: Trouble| match found {
         Trouble::Damage(found) if tolerant => {
             damage.push(found);
@@ -49,6 +53,9 @@ pub(super) fn learn(pack: &Pack, tolerant: bool, context: &Context) -> Result<Le
             let member = member_of(&header);
             // It counts only once it is known to be whole.
             tar.pass_over()?;
+            if header.has_access_list {
+                with_access_list.insert(header.at);
+            }
             match member {
                 Ok(member) => members.push(member),
                 Err(refused) => wrong(refused)?,
@@ -62,8 +69,16 @@ pub(super) fn learn(pack: &Pack, tolerant: bool, context: &Context) -> Result<Le
     });
     read.or_else(&mut wrong)?;
     let root = root_of(&members);
-    let members = below(members, &root, &mut wrong)?;
+    let mut members = below(members, &root, &mut wrong)?;
+    if pack.nature == Nature::Foreign {
+        members = the_last_ones(members);
+    }
+    let listed = members
+        .iter()
+        .filter(|member| with_access_list.contains(&(member.frame, member.at)));
+    let access_lists = listed.map(|member| member.path.0.clone()).collect();
     Ok(Learned {
+        access_lists,
         expected: Expected {
             members: Cow::Owned(members),
             root,
@@ -116,6 +131,32 @@ fn member_of(header: &Header) -> Result<Member, Trouble> {
         frame: header.at.0,
         at: header.at.1,
     })
+}
+
+/// Of members with the same name the last: `tar -r` adds a newer one behind an older one, and every tar unpacks one over
+/// the other. A file and a folder of one name stay, and are refused. That something is one more name of itself says
+/// nothing.
+fn the_last_ones(mut members: Vec<Member>) -> Vec<Member> {
+    let is_itself = |member: &Member| {
+        member.kind == MemberKind::HardLink && member.link.as_ref() == Some(&member.path)
+    };
+    let key = |member: &Member| {
+        let is_folder = member.kind == MemberKind::Folder;
+        (member.path.as_os_str().to_owned(), is_folder)
+    };
+    let mut last = HashMap::with_capacity(members.len());
+    for (number, member) in members.iter().enumerate() {
+        // Of a name that was never given there is nothing to keep but the fault.
+        if !is_itself(member) || !last.contains_key(&key(member)) {
+            last.insert(key(member), number);
+        }
+    }
+    if last.len() < members.len() {
+        let mut number = 0..members.len();
+        let kept: HashSet<usize> = last.into_values().collect();
+        members.retain(|_| number.next().is_some_and(|n| kept.contains(&n)));
+    }
+    members
 }
 
 /// The session's folder: the shallowest one that holds `session.json`, else the one that everything lies in.

@@ -52,7 +52,7 @@ pub use discard::discard;
 pub use manifest::{About, Frame, Manifest};
 pub use member::{Member, MemberKind, short_digest};
 pub use open::{Nature, Pack};
-pub use read::{list, read_member};
+pub use read::{list, list_good, read_member};
 pub use survey::{Survey, survey};
 pub use unpack::{Limits, Unpacked, unpack};
 pub use verify::{Problem, Verified, verify};

@@ -11,7 +11,7 @@ use super::{Member, MemberKind};
 use crate::base::human;
 
 /// The path that a name in the stream stands for. `.` is nobody's name; tar puts it in front when it is told to pack
-/// `.`.
+/// `.`. Two slashes are one, to tar too.
 ///
 /// # Errors
 /// Why the name may not be unpacked.
@@ -32,9 +32,8 @@ pub(super) fn path_of(name: &[u8]) -> Result<PathBuf, &'static str> {
     let mut path = Vec::with_capacity(end);
     for component in name[..end].split(|byte| *byte == b'/') {
         match component {
-            b"" => return Err("has an empty component in its name"),
             b".." => return Err("leads out of its folder by `..`"),
-            b"." => {}
+            b"" | b"." => {}
             component => {
                 if !path.is_empty() {
                     path.push(b'/');

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::Manifest;
 use super::frames::{self, Found, MANIFEST, SEEK_TABLE, SKIPPABLE_HEADER};
+use super::manifest::Held;
 use crate::base::{Error, Kind, Result};
 use crate::disk::{Dir, FileKind, Meta};
 
@@ -170,10 +171,12 @@ impl Pack {
     }
 
     fn read_manifest(&self, held: Range<u64>) -> Result<std::result::Result<Manifest, String>> {
-        let mut bytes = vec![0; usize::try_from(held.end - held.start).unwrap_or(0)];
-        let read = self.file.read_exact_at(&mut bytes, held.start);
-        read.map_err(|error| Error::io("can not read", &self.path, error))?;
-        match Manifest::decode(&bytes) {
+        let held = Held {
+            file: &self.file,
+            place: held,
+        };
+        let read = Manifest::decode(&held);
+        match read.map_err(|error| Error::io("can not read", &self.path, error))? {
             None => Ok(Err("the manifest is damaged".to_owned())),
             Some(Ok(manifest)) => Ok(Ok(manifest)),
             Some(Err(error)) if error.kind() == Kind::Newer => Err(error),

@@ -1,5 +1,6 @@
 //! What is in a pack, and one member of it, without unpacking the rest.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::Path;
 
@@ -7,8 +8,8 @@ use super::course::{Expected, Sink, Stretch, frame_count, read_one};
 use super::learn::learn;
 use super::tar::Tar;
 use super::trouble::{Damage, Trouble};
-use super::verify::wrong_digest;
-use super::{Member, MemberKind, Pack, names};
+use super::verify::{named, wrong_digest};
+use super::{Member, MemberKind, Pack, Problem, names};
 use crate::base::{Context, Error, Result};
 
 /// A file up to this length is given out only after its digest was compared; a longer one as it is decoded.
@@ -33,6 +34,30 @@ pub fn list(pack: &Pack, context: &Context) -> Result<Vec<Member>> {
     match names::refused(&expected.members).into_iter().next() {
         Some((n, why)) => Err(expected.refusal(n, why).error(attempt, pack)),
         None => Ok(expected.members.into_owned()),
+    }
+}
+
+/// Like [`list`], past what is wrong with a pack made by hand, or with one that has lost its manifest: the members that
+/// are good, and what is wrong.
+///
+/// # Errors
+/// A pack that can not be read, or of which nothing is good; a manifest that lies.
+pub fn list_good(pack: &Pack, context: &Context) -> Result<(Vec<Member>, Vec<Problem>)> {
+    if pack.manifest.is_some() {
+        return Ok((list(pack, context)?, Vec::new()));
+    }
+    let failed = |trouble: Trouble| trouble.error("can not list", pack);
+    let learned = learn(pack, true, context).map_err(failed)?;
+    let mut members = learned.expected.members.into_owned();
+    let refused = names::refused(&members);
+    let mut problems: Vec<Problem> = learned.damage.iter().map(Damage::problem).collect();
+    let left_out: HashSet<usize> = refused.iter().map(|(n, _)| *n).collect();
+    problems.extend(named(&members, refused));
+    let mut number = 0..members.len();
+    members.retain(|_| number.next().is_some_and(|n| !left_out.contains(&n)));
+    match learned.damage.into_iter().next() {
+        Some(damage) if members.is_empty() => Err(failed(damage.into())),
+        _ => Ok((members, problems)),
     }
 }
 
@@ -63,11 +88,11 @@ pub fn read_member(
             (learned.expected, learned.damage)
         }
     };
-    let named = |path: &Path| {
+    let position = |path: &Path| {
         let mut all = expected.members.iter();
         all.position(|member| member.path.as_os_str() == path.as_os_str())
     };
-    let Some(asked) = named(path) else {
+    let Some(asked) = position(path) else {
         // It could stand in the part that can not be read.
         let damage = damage.into_iter().next();
         return damage.map_or(Ok(None), |damage| Err(failed(damage.into())));
@@ -78,7 +103,7 @@ pub fn read_member(
         &expected.members[number].link,
     ) {
         // A name can only be given to what stands before it, so this ends.
-        match named(link).filter(|first| *first < number) {
+        match position(link).filter(|first| *first < number) {
             Some(first) => number = first,
             None => {
                 let why = "is one more name of what is not there".to_owned();

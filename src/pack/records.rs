@@ -20,6 +20,8 @@ pub(super) struct Records {
     pub gid: Option<u64>,
     pub mtime: Option<Stamp>,
     pub xattrs: BTreeMap<String, Vec<u8>>,
+    /// Whether there is an access list that says more than the mode: `tar --acls` writes them as text.
+    pub has_access_list: bool,
     /// GNU's sparse formats 0.0, 0.1 and 1.0: see the manual of GNU tar, "Storing Sparse Files".
     sparse_major: Option<u64>,
     sparse_name: Option<Vec<u8>>,
@@ -29,7 +31,17 @@ pub(super) struct Records {
 
 impl Records {
     /// Reads `<length> <key>=<value>\n` over and over. A value may hold anything, newlines too.
-    pub(super) fn read(mut bytes: &[u8], at: (u32, u64)) -> Result<Records, Trouble> {
+    pub(super) fn read(bytes: &[u8], at: (u32, u64)) -> Result<Records, Trouble> {
+        Records::parse(bytes, at, false)
+    }
+
+    /// Like [`Records::read`], of what holds for all members that follow. A number that is none is passed over there, as
+    /// GNU tar does it.
+    pub(super) fn for_all(bytes: &[u8], at: (u32, u64)) -> Result<Records, Trouble> {
+        Records::parse(bytes, at, true)
+    }
+
+    fn parse(mut bytes: &[u8], at: (u32, u64), for_all: bool) -> Result<Records, Trouble> {
         let wrong = || Trouble::Damage(damage(at, "a PAX record is damaged"));
         let mut records = Records::default();
         while !bytes.is_empty() {
@@ -40,7 +52,9 @@ impl Records {
             let record = record[blank + 1..].strip_suffix(b"\n").ok_or_else(wrong)?;
             let equals = memchr::memchr(b'=', record).ok_or_else(wrong)?;
             let (key, value) = (&record[..equals], &record[equals + 1..]);
-            records.set(key, value).ok_or_else(wrong)?;
+            if records.set(key, value).is_none() && !for_all {
+                return Err(wrong());
+            }
             if records.xattrs.len() > MOST_ATTRIBUTES {
                 return Err(damage(at, "it has more attributes than any file").into());
             }
@@ -66,6 +80,7 @@ impl Records {
         newer(&mut self.sparse_name, later.sparse_name);
         newer(&mut self.sparse_size, later.sparse_size);
         self.xattrs.extend(later.xattrs);
+        self.has_access_list |= later.has_access_list;
         if !later.sparse_map.is_empty() {
             self.sparse_map = later.sparse_map;
         }
@@ -96,10 +111,17 @@ impl Records {
             b"path" => self.path = text(value),
             b"linkpath" => self.link = text(value),
             b"size" => self.size = number(value)?,
-            b"uid" => self.uid = number(value)?,
-            b"gid" => self.gid = number(value)?,
+            // What is no number is passed over, as GNU tar does it: the header has one, too.
+            b"uid" => self.uid = number(value).unwrap_or(self.uid),
+            b"gid" => self.gid = number(value).unwrap_or(self.gid),
             b"mtime" if value.is_empty() => self.mtime = None,
-            b"mtime" => self.mtime = Some(read_time(std::str::from_utf8(value).ok()?)?),
+            b"mtime" => {
+                let time = std::str::from_utf8(value).ok().and_then(read_time);
+                self.mtime = time.or(self.mtime);
+            }
+            b"SCHILY.acl.access" | b"SCHILY.acl.default" => {
+                self.has_access_list |= says_more_than_a_mode(key, value);
+            }
             b"GNU.sparse.major" => self.sparse_major = number(value)?,
             b"GNU.sparse.name" => self.sparse_name = text(value),
             b"GNU.sparse.size" | b"GNU.sparse.realsize" => self.sparse_size = number(value)?,
@@ -116,6 +138,17 @@ impl Records {
         }
         Some(())
     }
+}
+
+/// Whether an access list names anybody besides owner, group and all others, or holds for what is yet to be made.
+fn says_more_than_a_mode(key: &[u8], list: &[u8]) -> bool {
+    let entries = list.split(|byte| matches!(byte, b',' | b'\n'));
+    let mut entries = entries.map(<[u8]>::trim_ascii).filter(|e| !e.is_empty());
+    let of_mode = |entry: &[u8]| {
+        let plain: [&[u8]; 3] = [b"user::", b"group::", b"other::"];
+        plain.iter().any(|plain| entry.starts_with(plain))
+    };
+    entries.any(|entry| key == b"SCHILY.acl.default" || !of_mode(entry))
 }
 
 /// The name of an attribute. GNU tar writes `=` as `%3D` and `%` as `%25`, for a key ends at the first `=`.
@@ -138,6 +171,41 @@ pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_is_none_is_passed_over_where_that_harms_nothing() {
+        let bytes = b"29 mtime=2001-01-01T00:00:00\n9 uid=me\n9 gid=me\n";
+        let records = Records::read(bytes, (0, 0)).unwrap();
+        assert_eq!(
+            (records.mtime, records.uid, records.gid),
+            (None, None, None)
+        );
+        let bytes = b"11 size=abc\n10 path=a\n";
+        assert!(Records::read(bytes, (0, 0)).is_err());
+        let records = Records::for_all(b"12 size=abc\n10 path=a\n", (0, 0)).unwrap();
+        assert_eq!((records.size, records.path), (None, Some(b"a".to_vec())));
+    }
+
+    #[test]
+    fn access_lists_that_say_no_more_than_the_mode_are_none() {
+        for (key, list, more) in [
+            ("access", "user::rw-,group::r--,other::---", false),
+            (
+                "access",
+                "user::rw-\nuser:me:rw-\ngroup::r--\nmask::rw-\nother::---\n",
+                true,
+            ),
+            ("default", "user::rwx,group::r-x,other::r-x", true),
+            ("default", "", false),
+        ] {
+            let key = format!("SCHILY.acl.{key}");
+            assert_eq!(
+                says_more_than_a_mode(key.as_bytes(), list.as_bytes()),
+                more,
+                "{list}"
+            );
+        }
+    }
 
     #[test]
     fn a_value_may_hold_a_newline() {

@@ -47,6 +47,8 @@ pub(super) struct Header {
     pub size: u64,
     pub link: Vec<u8>,
     pub xattrs: BTreeMap<String, Vec<u8>>,
+    /// Whether it has an access list in the form of text, as other tars write them.
+    pub has_access_list: bool,
     /// Where its first header stands: frame, and place in its content.
     pub at: (u32, u64),
 }
@@ -98,7 +100,7 @@ impl<'d, 's> Tar<'d, 's> {
             match self.source.fill(&mut block)? {
                 BLOCK => {}
                 0 if first.is_none() && !self.rules.to_the_end => return Ok(None),
-                0 => return Err(self.wrong("it ends without the mark of its end: it was cut off")),
+                0 => return Err(self.wrong("it has no end mark: it may have been cut off")),
                 _ => return Err(self.wrong("it ends in the middle of a header: it was cut off")),
             }
             let at = *first.get_or_insert(position);
@@ -116,11 +118,12 @@ impl<'d, 's> Tar<'d, 's> {
             let size = u64::try_from(size).map_err(|_| wrong("a size is negative"))?;
             match block[156] {
                 b'x' | b'X' => {
-                    records = Some(Records::read(&self.record(size, position)?, position)?)
+                    let record = self.record(size, position)?;
+                    records = Some(Records::read(&record, position)?);
                 }
                 b'g' if self.rules.globals => {
-                    let more = Records::read(&self.record(size, position)?, position)?;
-                    self.globals.add(more);
+                    let record = self.record(size, position)?;
+                    self.globals.add(Records::for_all(&record, position)?);
                 }
                 b'L' => long_name = Some(until_nul(self.record(size, position)?)),
                 b'K' => long_link = Some(until_nul(self.record(size, position)?)),
@@ -285,6 +288,7 @@ impl<'d, 's> Tar<'d, 's> {
             },
             link,
             xattrs: records.xattrs,
+            has_access_list: records.has_access_list,
             at,
         })
     }
@@ -377,8 +381,18 @@ impl<'d, 's> Tar<'d, 's> {
             if here.is_empty() {
                 break;
             }
-            if here.iter().any(|byte| *byte != 0) {
-                return Err(self.wrong("something stands behind its end"));
+            if let Some(first) = here.iter().position(|byte| *byte != 0) {
+                self.source.consume(first);
+                let found = self.source.position();
+                let mut block = [0; BLOCK];
+                let is_header = (zeros + first).is_multiple_of(BLOCK)
+                    && self.source.fill(&mut block)? == BLOCK
+                    && has_checksum(&block);
+                let what = match is_header {
+                    true => "another tar stream follows behind the end",
+                    false => "something stands behind its end",
+                };
+                return Err(damage(found, what).into());
             }
             let length = here.len();
             zeros += length;

@@ -1,6 +1,7 @@
 //! Unpacking: into a fresh folder, whatever the pack says.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use super::course::{Expected, go};
 use super::lay::{Laid, Laying, Work};
@@ -8,7 +9,7 @@ use super::learn::learn;
 use super::trouble::{Damage, Trouble};
 use super::verify::Problem;
 use super::{Member, Nature, Pack, names};
-use crate::base::{Context, Result};
+use crate::base::{Context, Result, human};
 use crate::disk::Dir;
 
 /// How much a pack may be taken at its word.
@@ -23,7 +24,8 @@ pub struct Limits {
 pub struct Unpacked {
     /// The members, as they were read back from the disk, in the order of the pack.
     pub members: Vec<Member>,
-    /// What is wrong with the pack, and so not here. Empty but for a salvage.
+    /// What is wrong with the pack, and so not here: empty but for a salvage. And what a pack made by hand holds that
+    /// this program does not give back: access lists in the form of text.
     pub problems: Vec<Problem>,
 }
 
@@ -65,6 +67,7 @@ fn unpack_what_is_good(
     if let Nature::Damaged(what) = &pack.nature {
         report(Damage::new("what stands behind the data", what, 0), &[])?;
     }
+    let mut dropped = None;
     let expected = match Expected::from_manifest(pack) {
         Some(Ok(expected)) => expected,
         lost => {
@@ -75,6 +78,7 @@ fn unpack_what_is_good(
             for damage in learned.damage {
                 report(damage, &[])?;
             }
+            dropped = access_lists(&learned.access_lists);
             learned.expected
         }
     };
@@ -96,5 +100,28 @@ fn unpack_what_is_good(
         let stretch = expected.stretch(pack);
         go(pack, &expected, &stretch, context.stop, &mut sink, report)
     })?;
-    work.finish(report)
+    let members = work.finish(report)?;
+    problems.extend(dropped);
+    Ok(members)
+}
+
+/// That access lists are not given back, if any member has one. The members themselves are.
+fn access_lists(paths: &[PathBuf]) -> Option<Problem> {
+    let first = paths.first()?;
+    let more = match paths.len() - 1 {
+        0 => String::new(),
+        more => format!(" and of {} more", human::count(more as u64)),
+    };
+    Some(Problem {
+        part: "the access lists (ACLs)".to_owned(),
+        what: format!(
+            "that of {}{more} was dropped: `tar --acls` gives it back, and not this program",
+            human::path(if first.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                first
+            })
+        ),
+        members: Vec::new(),
+    })
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{ArchiveSeen, Scan, Seen};
-use crate::home::{Entry, Index, Record, SessionId, Status};
+use crate::home::{Entry, Index, Record, SessionId, Status, no_pack};
 
 /// A folder that was renamed by hand.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,6 +78,9 @@ pub(super) fn agree(index: &mut Index, scan: &Scan, rebuilding: bool) -> Changes
         if let Some(torn) = &seen.torn {
             changes.problems.push(problem(&seen.id, torn));
         }
+        if let Some(why) = scan.archives.get(&seen.id).and_then(unreadable) {
+            changes.problems.push(problem(&seen.id, why));
+        }
         changes.added.push(seen.id.to_string());
         index.insert(unpacked_entry(seen, scan.archives.get(&seen.id)));
     }
@@ -90,6 +93,11 @@ pub(super) fn agree(index: &mut Index, scan: &Scan, rebuilding: bool) -> Changes
             set_archived(&mut entry, id, seen, rebuilding);
             changes.added.push(id.to_string());
             index.insert(entry);
+        }
+    }
+    for (id, kind) in &scan.no_archives {
+        if !known.contains(id) && !scan.sessions.contains_key(id) {
+            changes.problems.push(problem(id, no_pack(id, *kind)));
         }
     }
     changes.entries = index.entries().count() as u64;
@@ -224,6 +232,9 @@ fn settle(
         let why = "in sessions/ stands a file or a link of that name";
         changes.problems.push(problem(&id, why));
         changes.unchanged += 1;
+    } else if let Some(kind) = scan.no_archives.get(&id) {
+        changes.problems.push(problem(&id, no_pack(&id, *kind)));
+        changes.unchanged += 1;
     } else if matches!(status, Status::Missing | Status::Removed) {
         changes.unchanged += 1;
     } else {
@@ -243,10 +254,9 @@ fn set_active(entry: &mut Entry) {
     entry.unset("removed_at");
 }
 
-/// Why an archive does not say of itself what was wanted.
+/// What an archive does not say of itself as was wanted, and why.
 fn unreadable(archive: &ArchiveSeen) -> Option<String> {
-    let why = archive.said.as_ref()?.problem.as_ref()?;
-    Some(format!("its archive can not be read: {why}"))
+    archive.said.as_ref()?.problem.clone()
 }
 
 /// Whether that changed anything.

@@ -14,7 +14,7 @@ use crate::base::{Context, Kind, Result, Total};
 use crate::home::{
     Cache, Entry, Home, Index, PackedCounts, Record, SessionId, Status, counts_of, record_of,
 };
-use crate::pack::{self, Pack};
+use crate::pack::{self, Nature, Pack};
 
 /// What a pack says of itself.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +27,7 @@ pub struct Said {
     pub made: Option<Timestamp>,
     /// BLAKE3 of the whole file, when that was wanted.
     pub blake3: Option<String>,
-    /// Why it could not be read, if so.
+    /// What of it could not be read, and why, if so.
     pub problem: Option<String>,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn look(
         match look_into(home, id, seen, wanted, &mut said, context) {
             Ok(()) => {}
             Err(error) if error.kind() == Kind::Interrupted => return Err(error),
-            Err(error) => said.problem = Some(error.to_string()),
+            Err(error) => said.problem = Some(format!("its archive can not be read: {error}")),
         }
         seen.said = wanted.said.then_some(said);
         context
@@ -131,8 +131,20 @@ fn look_into(
     if seen.counts.is_none() {
         seen.counts = Some(match pack.manifest() {
             Some(manifest) => counts_of(&manifest.members),
-            None => counts_of(&pack::list(&pack, context)?),
+            None => {
+                let (members, problems) = pack::list_good(&pack, context)?;
+                let first = problems.first();
+                said.problem = first.map(|first| {
+                    let (part, what) = (&first.part, &first.what);
+                    format!("not all of its archive can be read: {part}: {what}")
+                });
+                counts_of(&members)
+            }
         });
+    }
+    if let (Nature::Damaged(what), None) = (pack.nature(), pack.manifest()) {
+        let lost = "the labels that it carried can not be read";
+        said.problem = Some(format!("its archive is damaged: {what}; {lost}"));
     }
     if wanted.said && said.entry.is_none() {
         said.record = record_of(&pack, context)?;

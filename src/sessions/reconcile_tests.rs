@@ -179,6 +179,31 @@ fn an_archive_that_can_not_be_read_is_a_problem_and_has_an_entry() {
 }
 
 #[test]
+fn labels_that_go_with_the_manifest_are_not_lost_in_silence() {
+    let place = testing::home();
+    session(&place, "20240603_a", "1");
+    run(&place, false);
+    archive(&place, "20240603_a");
+    let path = place.home.archive().join("20240603_a.tar.zst");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let tag = b"wbhome manifest\n";
+    let at = bytes.windows(16).position(|bytes| bytes == tag).unwrap();
+    bytes[at + 60] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    // Nor where the folder is there, which would get the labels back.
+    for folder in [false, true] {
+        if folder {
+            session(&place, "20240603_a", "1");
+        }
+        disk::remove_file(&place.home.index_file()).unwrap();
+        let problems = run(&place, true).changes.problems;
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        let why = &problems[0].why;
+        assert!(why.contains("the manifest is damaged; the labels"), "{why}");
+    }
+}
+
+#[test]
 fn a_broken_index_stops_it_and_rebuilding_does_not() {
     let place = testing::home();
     session(&place, "20240603_数据", "1");

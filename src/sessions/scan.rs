@@ -52,6 +52,8 @@ pub struct Scan {
     pub sessions: BTreeMap<SessionId, Seen>,
     /// The packs, by the id in their name.
     pub archives: BTreeMap<SessionId, ArchiveSeen>,
+    /// What stands in `archive/` under the name of a pack, and is no file: entries are left alone because of it.
+    pub no_archives: BTreeMap<SessionId, FileKind>,
     /// Names in `sessions/` that are files or links where a session could be: their entries are left alone.
     pub blocked: Vec<SessionId>,
     /// Folders in `sessions/` whose name no id can hold.
@@ -105,7 +107,7 @@ pub fn scan(
             (None, _) => {}
         }
     }
-    scan.archives = archives(home)?;
+    (scan.archives, scan.no_archives) = archives(home)?;
     let folders: BTreeSet<SessionId> = present.iter().map(|(id, _)| id.clone()).collect();
     packs::look(home, &mut scan.archives, &folders, knowing, context)?;
     let identified = identified(knowing);
@@ -161,16 +163,26 @@ pub(super) fn read_record(sessions: &Dir, id: &SessionId) -> Result<Option<Recor
     Record::read(&folder)
 }
 
-fn archives(home: &Home) -> Result<BTreeMap<SessionId, ArchiveSeen>> {
+/// The packs, and what else has the name of one.
+fn archives(
+    home: &Home,
+) -> Result<(
+    BTreeMap<SessionId, ArchiveSeen>,
+    BTreeMap<SessionId, FileKind>,
+)> {
     let path = home.archive();
-    let mut found = BTreeMap::new();
+    let (mut found, mut others) = (BTreeMap::new(), BTreeMap::new());
     let names = disk::read_dir_names(&path)?;
     let of_id =
         |name: &OsStr| SessionId::of_folder(OsStr::new(name.to_str()?.strip_suffix(".tar.zst")?));
     for (name, kind) in names {
-        let Some(id) = of_id(&name).filter(|_| kind == FileKind::File) else {
+        let Some(id) = of_id(&name) else {
             continue;
         };
+        if kind != FileKind::File {
+            others.insert(id, kind);
+            continue;
+        }
         if let Some(meta) = disk::stat(&path.join(&name))? {
             let seen = ArchiveSeen {
                 bytes: meta.size,
@@ -182,7 +194,7 @@ fn archives(home: &Home) -> Result<BTreeMap<SessionId, ArchiveSeen>> {
             found.insert(id, seen);
         }
     }
-    Ok(found)
+    Ok((found, others))
 }
 
 impl Scan {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::source::{From, Kind, Source, Thing};
 use crate::base::{Context, Error, Result, human};
 use crate::home::{Home, RelPath, SessionId, nearest, resolve_in};
+use crate::pack::Problem;
 
 /// Something in a session.
 #[derive(Clone, Debug, Serialize)]
@@ -23,6 +24,9 @@ pub struct Inside {
     pub thing: Thing,
     /// What a folder holds, by name.
     pub names: Vec<Thing>,
+    /// What is wrong with the archive: not everything may be listed.
+    #[serde(skip)]
+    pub problems: Vec<Problem>,
 }
 
 /// `SESSION/PATH` in its parts; no path for a session alone, an empty one for what it holds: `SESSION/`.
@@ -32,7 +36,12 @@ pub struct Inside {
 pub fn meant(home: &Home, spec: &OsStr) -> Result<(SessionId, Option<RelPath>)> {
     let bytes = spec.as_bytes();
     let (query, rel) = match memchr::memchr(b'/', bytes) {
-        Some(at) => (&bytes[..at], Some(&bytes[at + 1..])),
+        // Two slashes are one, as everywhere in a path.
+        Some(at) => {
+            let rest = &bytes[at..];
+            let slashes = rest.iter().take_while(|byte| **byte == b'/').count();
+            (&bytes[..at], Some(&rest[slashes..]))
+        }
         None => (bytes, None),
     };
     // No id is anything but UTF-8: what it stands for instead is not found, and named as it was typed.
@@ -67,6 +76,7 @@ pub fn inside(
         from: source.from(),
         thing,
         names,
+        problems: source.problems().to_vec(),
     })
 }
 
@@ -97,7 +107,18 @@ fn locate(source: &Source, id: &SessionId, rel: &Path) -> Result<Thing> {
 
 fn missing(source: &Source, id: &SessionId, rel: &Path, parent: &Path, name: &OsStr) -> Error {
     let error = Error::failed(format!("in {} there is no", human::escape(id.as_str()))).at(rel);
-    let spec = Path::new(id.as_str()).join(parent);
+    let spec = match parent.as_os_str().is_empty() {
+        true => PathBuf::from(id.as_str()),
+        false => Path::new(id.as_str()).join(parent),
+    };
+    let error = match source.problems().first() {
+        Some(first) => error.hint(format!(
+            "not all of its archive can be read: {}: {}",
+            human::escape(&first.part),
+            human::escape(&first.what)
+        )),
+        None => error,
+    };
     let near = source.list(parent).ok().and_then(|things| {
         let names = things
             .iter()

@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::source::{From, Source, open_pack};
 use crate::base::wire::WirePath;
-use crate::base::{Context, Result};
+use crate::base::{Context, Result, human};
 use crate::browse::Running;
 use crate::browse::ls::Holds;
 use crate::home::{Entry, Home, Index, Record, SessionId, Status, parse_moment, turn_number};
-use crate::pack::{Nature, Pack};
+use crate::pack::{Nature, Pack, Problem};
 use crate::state::{Agent, AtWork};
 
 /// So much of a checkpoint is looked at, and so many of its lines are told.
@@ -122,7 +122,11 @@ pub fn session(
         From::Folder => Status::Active,
         From::Archive => Status::Archived,
     };
-    let mut warnings = Vec::new();
+    let told = |problem: &Problem| {
+        let (part, what) = (human::escape(&problem.part), human::escape(&problem.what));
+        format!("not all of the archive can be read: {part}: {what}")
+    };
+    let mut warnings: Vec<String> = source.problems().iter().map(told).collect();
     let checkpoint = checkpoint(&source, context).unwrap_or_else(|error| {
         warnings.push(error.to_string());
         Vec::new()
@@ -217,7 +221,7 @@ fn archive(
         blake3: known("blake3").map(str::to_owned),
     };
     match source {
-        Source::Pack(pack, _) => Ok(Some(told(pack))),
+        Source::Pack(pack, ..) => Ok(Some(told(pack))),
         // The session is there, whatever its archive is.
         Source::Folder(_) => Ok(match open_pack(home, id) {
             Ok(pack) => pack.as_ref().map(told),

@@ -14,7 +14,7 @@ use crate::base::{Context, Error, Result, human};
 use crate::browse::path::not_there;
 use crate::disk::{self, Dir, FileKind, Meta};
 use crate::home::{Counts, Home, SessionId, counts_of, measure, read_beginning};
-use crate::pack::{self, Member, MemberKind, Pack};
+use crate::pack::{self, Member, MemberKind, Pack, Problem};
 
 /// Where something was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,8 +61,8 @@ pub struct Thing {
 /// A session, open.
 pub(super) enum Source {
     Folder(Dir),
-    /// With its members by path.
-    Pack(Box<Pack>, BTreeMap<PathBuf, Member>),
+    /// With its members by path, and what is wrong with it besides.
+    Pack(Box<Pack>, BTreeMap<PathBuf, Member>, Vec<Problem>),
 }
 
 impl Source {
@@ -82,16 +82,24 @@ impl Source {
     }
 
     fn listed(pack: Pack, context: &Context) -> Result<Source> {
-        let members = pack::list(&pack, context)?;
+        let (members, problems) = pack::list_good(&pack, context)?;
         let members = members.into_iter().map(|m| (m.path.0.clone(), m));
         let members = members.collect();
-        Ok(Source::Pack(Box::new(pack), members))
+        Ok(Source::Pack(Box::new(pack), members, problems))
     }
 
     pub fn from(&self) -> From {
         match self {
             Source::Folder(_) => From::Folder,
             Source::Pack(..) => From::Archive,
+        }
+    }
+
+    /// What is wrong with an archive of which the rest can be read.
+    pub fn problems(&self) -> &[Problem] {
+        match self {
+            Source::Folder(_) => &[],
+            Source::Pack(.., problems) => problems,
         }
     }
 
@@ -104,7 +112,7 @@ impl Source {
                     Dir::open(&path).map_err(|e| Error::io("can not open the folder", &path, e))?;
                 Ok(measure(&sessions, id.as_str().as_ref()))
             }
-            Source::Pack(_, members) => {
+            Source::Pack(_, members, _) => {
                 let members: Vec<Member> = members.values().cloned().collect();
                 Ok(counts_of(&members))
             }
@@ -125,7 +133,7 @@ impl Source {
                 };
                 thing_in(&parent, rel, name, &meta).map(Some).map_err(fail)
             }
-            Source::Pack(_, members) => Ok(match members.get(rel) {
+            Source::Pack(_, members, _) => Ok(match members.get(rel) {
                 Some(member) => Some(of_member(member, members)),
                 // Some archives name no folders. The session itself is always one.
                 None if rel.as_os_str().is_empty() || implied(members, rel) => {
@@ -153,7 +161,7 @@ impl Source {
                 found.sort_by(|a, b| a.path.cmp(&b.path));
                 Ok(found)
             }
-            Source::Pack(_, members) => {
+            Source::Pack(_, members, _) => {
                 let mut found: BTreeMap<PathBuf, Thing> = BTreeMap::new();
                 for (path, member) in members {
                     let Ok(below) = path.strip_prefix(rel) else {
@@ -198,7 +206,7 @@ impl Source {
                     }
                 }
             }
-            Source::Pack(pack, _) => pack::read_member(pack, rel, out, context).map(|_| ()),
+            Source::Pack(pack, ..) => pack::read_member(pack, rel, out, context).map(|_| ()),
         }
     }
 
@@ -222,8 +230,8 @@ impl Source {
                     Err(error) => Err(Error::io("can not read", rel, error)),
                 }
             }
-            Source::Pack(_, members) if !members.contains_key(rel) => Ok(None),
-            Source::Pack(pack, _) => read_beginning(pack, rel, limit, context),
+            Source::Pack(_, members, _) if !members.contains_key(rel) => Ok(None),
+            Source::Pack(pack, ..) => read_beginning(pack, rel, limit, context),
         }
     }
 }
