@@ -35,6 +35,9 @@ const WAITING: u64 = 32 << 20;
 /// some systems.
 const EACH: u64 = 512 << 10;
 
+/// Setuid and setgid.
+const LENT: u32 = 0o6000;
+
 /// What the workers report.
 #[derive(Default)]
 pub(super) struct Laid {
@@ -390,14 +393,15 @@ impl Place<'_> {
 
     /// Gives a file everything but its content, and returns what it is then.
     fn dress(self, file: &File, member: &Member, digest: Digest) -> io::Result<Member> {
-        let mode = match self.foreign {
-            true => member.mode & !0o6000,
-            false => member.mode,
-        };
         let xattrs = self.attributes(member);
         // Before the mode, which may forbid it. What the place does not keep is seen when they are read back.
         let _ = xattrs.apply(file);
         let owner = disk::is_root().then_some((member.uid, member.gid));
+        let whose = match owner {
+            Some(owner) => owner,
+            None => Meta::of(file).map(|meta| (meta.uid, meta.gid))?,
+        };
+        let mode = mode_for(member, self.foreign, whose);
         disk::dress_file(file, owner, mode, member.mtime)?;
         if owner.is_some() && !xattrs.is_empty() {
             // A file that is given away loses its capabilities.
@@ -477,6 +481,15 @@ impl Laid {
     }
 }
 
+/// The mode of a file that will belong to `whose` user and group. Setuid and setgid lend out the rights of those whose
+/// file it is: nobody's whom the one who set them did not mean, and nobody's at the word of a pack made by hand.
+fn mode_for(member: &Member, foreign: bool, whose: (u32, u32)) -> u32 {
+    match foreign || whose != (member.uid, member.gid) {
+        true => member.mode & !LENT,
+        false => member.mode,
+    }
+}
+
 /// A member with what the disk says of it.
 fn seen(member: &Member, meta: &Meta, xattrs: &Xattrs) -> Member {
     let mut seen = member.clone();
@@ -538,4 +551,41 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Stamp;
+
+    #[test]
+    fn rights_are_lent_out_by_those_alone_whose_file_it_was() {
+        let mode = |mode, foreign, whose| {
+            let member = Member {
+                path: Path::new("run").to_path_buf().into(),
+                kind: MemberKind::File,
+                mode,
+                uid: 1000,
+                gid: 100,
+                mtime: Stamp {
+                    seconds: 0,
+                    nanos: 0,
+                },
+                size: 0,
+                blake3: None,
+                link: None,
+                xattrs: Default::default(),
+                frame: 0,
+                at: 0,
+            };
+            mode_for(&member, foreign, whose)
+        };
+        assert_eq!(mode(0o6755, false, (1000, 100)), 0o6755);
+        assert_eq!(mode(0o6755, false, (1001, 100)), 0o755);
+        assert_eq!(mode(0o2755, false, (1000, 50)), 0o755);
+        assert_eq!(mode(0o4711, false, (0, 0)), 0o711);
+        assert_eq!(mode(0o4711, true, (1000, 100)), 0o711);
+        // The rest is nobody's right.
+        assert_eq!(mode(0o1754, false, (1001, 50)), 0o1754);
+    }
 }

@@ -34,8 +34,9 @@ pub struct Unpacked {
 /// was decoded.
 ///
 /// What the place can not keep (an attribute, an owner unless it is root who unpacks) is not in
-/// [`Unpacked::members`]. A pack made by hand gives nobody's files special rights: setuid and setgid bits of files, and
-/// attributes that only root may set, are left out.
+/// [`Unpacked::members`]. Setuid and setgid bits of a file are left out where it does not get back the owner and the
+/// group that it had: they would lend out the rights of somebody else. A pack made by hand gives nobody's files special
+/// rights: there these bits, and attributes that only root may set, are always left out.
 ///
 /// # Errors
 /// A pack that is damaged, lies, or holds what may not be unpacked: `..`, absolute names, devices, a member under a
