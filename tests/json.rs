@@ -309,16 +309,18 @@ documents! {
     "wbhome/migrate-finish/1" MigrateFinish {
         schema: String, source: Exact, path: String, path_bytes: Absent<String>, bytes: u64, blake3: String, at: Timestamp,
         keep_until: Timestamp, files: u64, content: u64, left: Vec<Flaw>, changed: Vec<ChangedSince>,
+        since: Vec<Difference>,
     }
     "packed" PackedSource {
         source: Exact, path: String, path_bytes: Absent<String>, bytes: u64, blake3: String, at: Timestamp,
         keep_until: Timestamp, files: u64, content: u64, left: Vec<Flaw>, changed: Vec<ChangedSince>,
+        since: Vec<Difference>,
     }
     "flaw" Flaw { path: String, path_bytes: Absent<String>, kind: String, why: String, }
     "changed since" ChangedSince { path: String, path_bytes: Absent<String>, what: String, }
     "wbhome/migrate-finish-plan/1" MigrateFinishPlan {
         schema: String, source: Exact, path: String, path_bytes: Absent<String>, files: u64, content: u64, room: u64,
-        left: Vec<Flaw>, warnings: Vec<String>, before: Null<PackedSource>,
+        left: Vec<Flaw>, since: Vec<Difference>, warnings: Vec<String>, before: Null<PackedSource>,
     }
     "totals" Totals { sessions: u64, files: u64, folders: u64, bytes: u64, }
     "classes" Classes {

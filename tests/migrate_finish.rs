@@ -117,8 +117,9 @@ fn what_is_told_and_noted() {
     );
     assert!(shown.contains("read back and compared"), "{shown}");
     assert!(
-        shown
-            .contains("Keep the original until 2024-06-29. Then it may go; removing it is for you"),
+        shown.contains(
+            "The pack is new: from 2024-06-29 on, the original may go; removing it is for you"
+        ),
         "{shown}"
     );
     assert_eq!(document["keep_until"], "2024-06-29T12:00:00Z");
@@ -128,6 +129,8 @@ fn what_is_told_and_noted() {
         status.contains("The original was packed 2024-06-15 12:00 into "),
         "{status}"
     );
+    // The day that the migration has named, and no second one in the same words.
+    assert_eq!(status.matches("Keep the original").count(), 1, "{status}");
     let later = place.run_with(
         &[("WBHOME_NOW", "2024-07-01T00:00:00Z")],
         &["migrate", "status", "--home", "H"],
@@ -143,9 +146,19 @@ fn what_is_told_and_noted() {
         place.json(["migrate", "status", "--home", "H"])["packed"],
         document
     );
-    fs::remove_file(&packs(&place)[0]).unwrap();
-    let status = place.ok(["migrate", "status", "--home", "H"]);
-    assert!(status.contains("The pack is not there now"), "{status}");
+    let pack = &packs(&place)[0];
+    let cut = fs::File::options().write(true).open(pack).unwrap();
+    cut.set_len(bytes - 1).unwrap();
+    for _ in 0..2 {
+        let later = place.run_with(
+            &[("WBHOME_NOW", "2024-07-01T00:00:00Z")],
+            &["migrate", "status", "--home", "H"],
+        );
+        let status = &later.expect(0).stdout;
+        assert!(status.contains("The pack is not there now"), "{status}");
+        assert!(!status.contains("may go"), "{status}");
+        let _ = fs::remove_file(pack);
+    }
 }
 
 #[test]
@@ -154,7 +167,7 @@ fn again_makes_another_one_and_the_first_stays() {
     place.run(FINISH).expect(0);
     let first = packs(&place)[0].clone();
     let was = digest(&first);
-    place.put(format!("drive/C/{SESSION}/logs/run.log"), "more\n");
+    place.put(format!("drive/C/{SESSION}/logs/added.log"), "more\n");
     place
         .run(FINISH)
         .expect(0)
@@ -193,6 +206,8 @@ fn what_can_not_be_packed_is_named() {
         .arg(place.path(format!("drive/C/{SESSION}/artifacts/pipe")))
         .status();
     assert!(made.unwrap().success());
+    let plan = place.run([&FINISH[..], &["-n"]].concat());
+    assert!(plan.expect(3).stdout.contains("artifacts/pipe"), "{plan:?}");
     let ran = place.run(FINISH);
     ran.expect(3).says(&["not in the pack as they were: 1"]);
     assert!(ran.stdout.contains("artifacts/pipe"), "{ran:?}");
@@ -261,4 +276,187 @@ fn nothing_to_pack_is_told() {
         .expect(1)
         .says(&["was not made by a migration"]);
     place.run(["migrate", "finish"]).expect(2);
+}
+
+/// What the sync client did to the original after the migration is found, each in its own way.
+fn harm(place: &Place) {
+    let at = |rel: &str| place.path(format!("drive/C/{SESSION}/{rel}"));
+    // Rewritten, and of the same length and time now.
+    let turn = at("context/turn_001.json");
+    let time = fs::metadata(&turn).unwrap().modified().unwrap();
+    let length = fs::metadata(&turn).unwrap().len() as usize;
+    fs::write(&turn, "\0".repeat(length)).unwrap();
+    let file = fs::File::options().write(true).open(&turn).unwrap();
+    file.set_modified(time).unwrap();
+    // Copied as it was, and cut short.
+    fs::write(at("artifacts/out.txt"), "4").unwrap();
+    fs::remove_file(at("memory/notes.md")).unwrap();
+    fs::remove_file(at("artifacts/latest")).unwrap();
+}
+
+const HARMED: [(&str, &str); 4] = [
+    ("artifacts/out.txt", "changed-in-source"),
+    ("context/turn_001.json", "changed-in-source"),
+    ("artifacts/latest", "missing-in-source"),
+    ("memory/notes.md", "missing-in-source"),
+];
+
+#[test]
+fn what_was_lost_since_the_migration_is_named() {
+    let place = moved();
+    harm(&place);
+    let named = |document: &Value| {
+        let since = document["since"].as_array().unwrap().iter();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        since
+            .map(|d| (text(&d["path"]), text(&d["kind"])))
+            .collect::<Vec<_>>()
+    };
+    let wanted: Vec<_> = HARMED
+        .iter()
+        .map(|(path, kind)| (format!("{SESSION}/{path}"), (*kind).to_owned()))
+        .collect();
+    let plan = place.run([&FINISH[..], &["-n", "--json"]].concat());
+    let plan: Value = serde_json::from_str(&plan.expect(3).stdout).unwrap();
+    assert_eq!(named(&plan), wanted);
+    let ran = place.run(FINISH);
+    ran.expect(3)
+        .says(&["missing in the original, or not as they were migrated: 4"]);
+    assert_eq!(named(&noted(&place)), wanted);
+    assert!(
+        ran.stdout.contains(
+            "artifacts/out.txt   changed-in-source: other content than was migrated, 1 B now"
+        ),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stdout
+            .contains("memory/notes.md   missing-in-source: the home still has it"),
+        "{ran:?}"
+    );
+    let later = place.run_with(
+        &[("WBHOME_NOW", "2024-07-01T00:00:00Z")],
+        &["migrate", "status", "--home", "H"],
+    );
+    for told in [&ran.stdout, &later.expect(0).stdout] {
+        assert!(
+            told.contains("Keep the original, and the home") && !told.contains("may go"),
+            "{told}"
+        );
+    }
+}
+
+/// A client that breaks hard links leaves two files; one of them may be swapped for a placeholder.
+#[test]
+fn a_further_name_that_is_a_file_of_its_own_is_compared() {
+    let place = Place::new();
+    small_home(&place, "drive/C", OLD);
+    let name = |name: &str| place.path(format!("drive/C/{SESSION}/{name}"));
+    fs::hard_link(name("memory/notes.md"), name("memory/too.md")).unwrap();
+    migrate(&place);
+    place.run([&FINISH[..], &["-n"]].concat()).expect(0);
+    for further in ["memory/notes.md", "memory/too.md"] {
+        let content = fs::read(name(further)).unwrap();
+        fs::remove_file(name(further)).unwrap();
+        fs::write(name(further), content).unwrap();
+    }
+    place.run([&FINISH[..], &["-n"]].concat()).expect(0);
+    fs::write(name("memory/too.md"), "").unwrap();
+    let ran = place.run(FINISH);
+    assert!(
+        ran.expect(3)
+            .stdout
+            .contains("memory/too.md   changed-in-source: "),
+        "{ran:?}"
+    );
+}
+
+/// Seen anew on a filesystem that counts its files otherwise, with other modes, an original is what it was.
+#[test]
+fn the_same_content_in_other_files_is_the_same() {
+    let place = Place::new();
+    damaged().write(&place.path("drive/C")).unwrap();
+    migrate(&place);
+    let copied = Command::new("cp")
+        .arg("-a")
+        .args([place.path("drive/C"), place.path("drive/D")])
+        .status();
+    assert!(copied.unwrap().success());
+    fs::rename(place.path("drive/C"), place.path("drive/before")).unwrap();
+    fs::rename(place.path("drive/D"), place.path("drive/C")).unwrap();
+    fs::set_permissions(
+        place.path("drive/C/index.json"),
+        fs::Permissions::from_mode(0o777),
+    )
+    .unwrap();
+    place.run([&FINISH[..], &["-n"]].concat()).expect(0);
+    place.run(FINISH).expect(0);
+}
+
+#[test]
+fn a_worse_pack_does_not_take_the_place_of_a_whole_one() {
+    let place = moved();
+    place.run(FINISH).expect(0);
+    let whole = noted(&place);
+    harm(&place);
+    let later = [("WBHOME_NOW", "2024-06-16T12:00:00Z")];
+    let ran = place.run_with(&later, &FINISH);
+    ran.expect(3)
+        .says(&["The pack of 2024-06-15 12:00 is whole, and stays the one"]);
+    assert_eq!(noted(&place), whole);
+    assert_eq!(
+        place.json(["migrate", "status", "--home", "H"])["packed"],
+        whole
+    );
+    let worse = fs::read(record(&place).join("finish-20240616T120000Z.json")).unwrap();
+    let worse: Value = serde_json::from_slice(&worse).unwrap();
+    assert_eq!(worse["since"].as_array().unwrap().len(), HARMED.len());
+    assert_eq!(packs(&place).len(), 2);
+}
+
+#[test]
+fn an_emptied_original_is_refused() {
+    let place = moved();
+    place.run([&FINISH[..], &["-n"]].concat()).expect(0);
+    fs::rename(place.path("drive/C"), place.path("drive/gone")).unwrap();
+    let refused = |what: &str| {
+        for args in [FINISH.to_vec(), [&FINISH[..], &["-n", "--force"]].concat()] {
+            let ran = place.run(args);
+            ran.expect(1).says(&[what, "is the disk mounted"]);
+            assert!(!ran.stdout.contains("may go"), "{ran:?}");
+        }
+        assert!(packs(&place).is_empty());
+        assert!(!record(&place).join("finish.json").exists());
+    };
+    // The mount point of a drive that is not mounted.
+    fs::create_dir(place.path("drive/C")).unwrap();
+    refused("the original has no folder `sessions` any more");
+    fs::create_dir(place.path("drive/C/sessions")).unwrap();
+    place.put("drive/C/.DS_Store", "");
+    refused("not one file that was migrated is in the original");
+    fs::remove_dir_all(place.path("drive/C")).unwrap();
+    fs::rename(place.path("drive/gone"), place.path("drive/C")).unwrap();
+    fs::write(record(&place).join("files.jsonl"), "").unwrap();
+    place
+        .run(FINISH)
+        .expect(1)
+        .says(&["the record does not say which files were migrated"]);
+}
+
+#[test]
+fn a_folder_beside_the_original_is_warned_of() {
+    let place = moved();
+    fs::create_dir(place.path("drive/beside")).unwrap();
+    let beside = ["migrate", "finish", "--home", "H", "--to", "drive/beside"];
+    place
+        .run(beside)
+        .expect(0)
+        .says(&["drive, the folder that holds the original: if that is synced"]);
+    let ran = place.run(FINISH);
+    assert!(
+        !ran.expect(0)
+            .stderr
+            .contains("the folder that holds the original"),
+        "{ran:?}"
+    );
 }

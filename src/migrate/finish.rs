@@ -1,9 +1,13 @@
 //! `migrate finish`: the original packed into one verified file, so that it may go one day.
 //!
 //! Packing reads the whole original once; then the pack is read back, and the original compared with it once more. The
-//! pack gets its name after that. Nothing is removed, here or later: when the original may go is told, and the rest is
-//! for a person.
+//! pack gets its name after that. What was packed is compared with the record of the migration, too: a pack of an
+//! original that has lost files is no reason to remove it. Nothing is removed, here or later: when the original may go is
+//! told, and the rest is for a person.
 
+mod since;
+
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -13,14 +17,14 @@ use serde::{Deserialize, Serialize};
 use super::adopt::KEEP_DAYS;
 use super::preflight;
 use super::record::Record;
-use super::verify::newest;
+use super::verify::{Difference, newest};
 use crate::base::wire::{self, WirePath};
 use crate::base::{Context, Error, Exit, Result, human};
-use crate::disk::{self, Dir, NewFile, Space};
+use crate::disk::{self, Dir, FileKind, NewFile, Space};
 use crate::home::{Home, LockedHome};
 use crate::pack::{self, About, FlawKind, MemberKind, Pack, Survey};
 
-/// Where the newest pack of an original is noted, in the record of its migration.
+/// Where the pack of an original is noted, in the record of its migration.
 const NOTE: &str = "finish.json";
 
 /// Something of the original that is not in the pack as it was.
@@ -70,10 +74,13 @@ pub struct Finished {
     pub left: Vec<Left>,
     /// What was changed in the original while it was packed, and so may be in it as it was before.
     pub changed: Vec<ChangedSince>,
+    /// What the migration had found in the original, and is missing there or another one now.
+    #[serde(default)]
+    pub since: Vec<Difference>,
 }
 
 impl Finished {
-    /// 3 when something is not in the pack as it is in the original.
+    /// 3 when something is not in the pack as it is in the original, or not in the original as it was migrated.
     pub fn exit(&self) -> Exit {
         match self.is_complete() {
             true => Exit::Done,
@@ -81,9 +88,15 @@ impl Finished {
         }
     }
 
-    /// Whether the pack holds all of the original.
+    /// Whether the pack holds all of the original, and that all that was migrated.
     pub fn is_complete(&self) -> bool {
-        self.left.is_empty() && self.changed.is_empty()
+        self.left.is_empty() && self.changed.is_empty() && self.since.is_empty()
+    }
+
+    /// Whether the pack is where it was made, as long as it was. It is not read.
+    pub fn is_there(&self) -> bool {
+        let found = disk::stat(&self.path).ok().flatten();
+        found.is_some_and(|meta| meta.kind == FileKind::File && meta.size == self.bytes)
     }
 }
 
@@ -104,10 +117,14 @@ pub struct Plan {
     pub room: u64,
     /// What can not be packed.
     pub left: Vec<Left>,
+    /// What the migration had found in the original, and is missing there or another one now: see [`preview`].
+    pub since: Vec<Difference>,
     /// What should be known.
     pub warnings: Vec<String>,
     /// The pack that was made before.
     pub before: Option<Finished>,
+    #[serde(skip)]
+    home: PathBuf,
     #[serde(skip)]
     record: Record,
     #[serde(skip)]
@@ -116,10 +133,20 @@ pub struct Plan {
     survey: Survey,
 }
 
+impl Plan {
+    /// 3 when it is plain already that the pack would not be whole.
+    pub fn exit(&self) -> Exit {
+        match self.left.is_empty() && self.since.is_empty() {
+            true => Exit::Done,
+            false => Exit::Partial,
+        }
+    }
+}
+
 /// Looks at the original and at the folder that shall get the pack.
 ///
 /// # Errors
-/// A home that was not migrated, or not to the end; an original that is gone; a folder that is not there, lies in the
+/// A home that was not migrated, or not to the end; an original that is gone or emptied; a folder that is not there, lies in the
 /// original, in the home, or in what the same sync client carries to other devices; too little room, without `force`.
 pub fn plan(home: &Home, to: &Path, force: bool, ctx: &Context) -> Result<Plan> {
     let record = newest(home)?;
@@ -133,6 +160,7 @@ pub fn plan(home: &Home, to: &Path, force: bool, ctx: &Context) -> Result<Plan> 
         Error::io("can not open the original", &source, e)
             .hint("is the sync drive mounted? Once the original is gone, there is nothing to pack")
     })?;
+    since::refuse_emptied(&record, &dir, ctx)?;
     let to = place(home, &source, to)?;
     let top = top_of(&source);
     let survey = pack::survey(&dir, &top, &|_, _| false, ctx)?;
@@ -143,14 +171,35 @@ pub fn plan(home: &Home, to: &Path, force: bool, ctx: &Context) -> Result<Plan> 
         content: survey.bytes(),
         room,
         left: survey.flaws().iter().map(left).collect(),
+        since: Vec::new(),
         warnings: warnings(&to, &record)?,
         before: noted(&record)?,
         path: to.into(),
+        home: home.root().to_path_buf(),
         source,
         record,
         dir,
         survey,
     })
+}
+
+/// Compares the original with what was migrated, for a plan that is only to be shown: [`apply`] does it with what it
+/// has packed. A file in the state that was recorded is not read.
+///
+/// # Errors
+/// An original that can not be walked, and interruption.
+pub fn preview(plan: &mut Plan, ctx: &Context) -> Result<()> {
+    let since = since::differences(&plan.record, &plan.home, &plan.dir, None, ctx)?;
+    plan.since = without(since, &plan.left);
+    Ok(())
+}
+
+/// What can not be packed at all is named once.
+fn without(since: Vec<Difference>, left: &[Left]) -> Vec<Difference> {
+    let left: HashSet<&Path> = left.iter().map(|left| &*left.path.0).collect();
+    let mut since = since;
+    since.retain(|difference| !left.contains(&*difference.path.0));
+    since
 }
 
 fn left(flaw: &pack::Flaw) -> Left {
@@ -227,6 +276,11 @@ fn warnings(to: &Path, record: &Record) -> Result<Vec<String>> {
         warnings.push(format!(
             "the pack would lie in a folder of {client}, which carries it to other devices"
         ));
+    } else if let Some(holder) = holder(&record.settings().source, to)? {
+        warnings.push(format!(
+            "the pack would lie in {}, the folder that holds the original: if that is synced, the pack is carried to every device, and goes when that folder goes; another disk is safer",
+            human::path(holder)
+        ));
     }
     if record
         .outcome()?
@@ -239,6 +293,18 @@ fn warnings(to: &Path, record: &Record) -> Result<Vec<String>> {
     Ok(warnings)
 }
 
+/// The folder around the original, where the pack would lie in it as well: the client that syncs it may be one that is
+/// not known by any mark. Another disk that is mounted there is not what is synced, and `/` holds everything.
+fn holder<'s>(source: &'s Path, to: &Path) -> Result<Option<&'s Path>> {
+    let Some(holder) = source.parent().filter(|holder| holder.parent().is_some()) else {
+        return Ok(None);
+    };
+    let look = |e| Error::io("can not compare the places of", to, e);
+    let is_inside = disk::is_inside(to, holder).map_err(look)?;
+    let dev = |path| disk::stat(path).map(|meta| meta.map(|meta| meta.dev));
+    Ok((is_inside && dev(to)? == dev(holder)?).then_some(holder))
+}
+
 /// Packs the original. What came of it is to be noted by [`note`].
 ///
 /// # Errors
@@ -247,6 +313,7 @@ pub fn apply(plan: Plan, level: i32, ctx: &Context) -> Result<(Record, Finished)
     let Plan {
         source,
         path: WirePath(to),
+        home,
         record,
         dir,
         survey,
@@ -281,6 +348,7 @@ pub fn apply(plan: Plan, level: i32, ctx: &Context) -> Result<(Record, Finished)
         return Err(unsound("does not read back as it was written:", &pack_path));
     }
     let changed = pack::compare(&packed.manifest, &dir, ctx)?;
+    let since = since::differences(&record, &home, &dir, Some(&packed.manifest), ctx)?;
     let path = publish(&mut file, &to, &stem)?;
     folder.sync().map_err(fail)?;
     let is_file = |kind| matches!(kind, MemberKind::File | MemberKind::HardLink);
@@ -304,6 +372,7 @@ pub fn apply(plan: Plan, level: i32, ctx: &Context) -> Result<(Record, Finished)
         changed: changed
             .filter(|c| !left.iter().any(|l| l.path == c.path))
             .collect(),
+        since: without(since, &left),
         left,
     };
     Ok((record, finished))
@@ -335,26 +404,38 @@ fn names(stem: &str, ending: &str) -> impl Iterator<Item = OsString> {
     })
 }
 
-/// Notes in the record of the migration that the original was packed. The note of an earlier pack is kept beside it.
+/// Notes in the record of the migration that the original was packed. The note of an earlier pack is kept beside it;
+/// when only the earlier one is whole, that stays first, and comes back.
 ///
 /// # Errors
 /// When it can not be written.
-pub fn note(_home: &LockedHome, record: &Record, finished: &Finished) -> Result<()> {
-    let path = record.folder().join(NOTE);
+pub fn note(_home: &LockedHome, record: &Record, finished: &Finished) -> Result<Option<Finished>> {
+    let mut path = record.folder().join(NOTE);
+    let mut better = None;
     if let Some(former) = noted(record)? {
-        let stem = format!("finish-{}", former.at.strftime("%Y%m%dT%H%M%SZ"));
-        let free = names(&stem, ".json").find(|name| !disk::exists(&record.folder().join(name)));
-        if let Some(name) = free {
-            disk::rename_no_replace(&path, &record.folder().join(name))?;
+        if former.is_complete() && !finished.is_complete() {
+            path = beside(record, finished)?;
+            better = Some(former);
+        } else {
+            disk::rename_no_replace(&path, &beside(record, &former)?)?;
         }
     }
     let mut text = serde_json::to_vec_pretty(finished)
         .map_err(|e| Error::failed("can not write the migration record").because(e))?;
     text.push(b'\n');
-    disk::write_new(&path, &text, 0o600)
+    disk::write_new(&path, &text, 0o600)?;
+    Ok(better)
 }
 
-/// The newest pack of the original, as it was noted.
+/// A free name for the note of a pack that is not the first one.
+fn beside(record: &Record, finished: &Finished) -> Result<PathBuf> {
+    let stem = format!("finish-{}", finished.at.strftime("%Y%m%dT%H%M%SZ"));
+    let mut names = names(&stem, ".json").map(|name| record.folder().join(name));
+    let free = names.find(|path| !disk::exists(path));
+    free.ok_or_else(|| Error::failed("there are too many notes of packs in").at(record.folder()))
+}
+
+/// The pack of the original, as it was noted: the newest that is whole, or else the newest.
 ///
 /// # Errors
 /// A note that can not be read.
@@ -393,6 +474,11 @@ mod tests {
             changed: vec![ChangedSince {
                 path: path("b"),
                 what: "its content differs".into(),
+            }],
+            since: vec![Difference {
+                path: path("c"),
+                kind: super::super::DifferenceKind::MissingInSource,
+                detail: "the home still has it".into(),
             }],
         };
         let text = serde_json::to_vec_pretty(&finished).unwrap();

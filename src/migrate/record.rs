@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::outcome::Outcome;
 use super::plan::{Settings, Totals};
 use crate::base::{Context, Error, Result, wire};
-use crate::disk::{self, Digest, Lines, Meta, Stamp};
+use crate::disk::{self, Digest, FileKind, Lines, Meta, Stamp};
 use crate::home::{Home, RelPath};
 use crate::paths::Spelling;
 
@@ -90,6 +90,20 @@ impl From<&Meta> for SourceState {
             mtime: pair(meta.mtime),
             ctime: pair(meta.ctime),
         }
+    }
+}
+
+impl SourceState {
+    /// Its length.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether something looks like the same content, on a filesystem that may count its files anew each time that it is
+    /// mounted: by its length, and of a file by its time.
+    pub(super) fn resembles(&self, meta: &Meta) -> bool {
+        self.size == meta.size
+            && (meta.kind != FileKind::File || self.mtime == (meta.mtime.seconds, meta.mtime.nanos))
     }
 }
 

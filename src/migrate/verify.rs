@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::plan::{self, Settings, rewriter};
 use super::record::{Class, Done, Record};
@@ -55,7 +55,7 @@ impl Verified {
 }
 
 /// An entry that is not as it should be.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// Relative to both folders.
     #[serde(flatten)]
@@ -67,7 +67,7 @@ pub struct Difference {
 }
 
 /// In which way an entry differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DifferenceKind {
     /// Its content changed while its time and length did not: the disk, not a program, has changed it.

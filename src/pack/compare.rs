@@ -86,8 +86,7 @@ fn differs(
     let what = if before.kind != now.kind {
         "is another kind of thing"
     } else if before.size != now.size {
-        let [now, before] = [now.size, before.size].map(human::size);
-        return Ok(Some(format!("is {now} long, {before} in the archive")));
+        return Ok(Some(other_length(now.size, before.size)));
     } else if before.link != now.link {
         "points elsewhere"
     } else if now.kind == MemberKind::HardLink {
@@ -107,6 +106,15 @@ fn differs(
         return Ok(None);
     };
     Ok(Some(what.to_owned()))
+}
+
+/// Lengths that read alike would tell nothing.
+fn other_length(now: u64, before: u64) -> String {
+    let [now, before] = [now, before].map(human::size);
+    match now == before {
+        true => "has other content".to_owned(),
+        false => format!("is {now} long, {before} in the archive"),
+    }
 }
 
 fn same_content(
@@ -135,5 +143,17 @@ fn same_content(
             context.stop.check()?;
             Ok(false)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_told_where_they_read_differently() {
+        assert_eq!(other_length(2901, 2902), "has other content");
+        let told = other_length(1, 2);
+        assert_eq!(told, "is 1 B long, 2 B in the archive");
     }
 }

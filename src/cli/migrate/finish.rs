@@ -9,8 +9,8 @@ use super::super::args::Global;
 use super::super::output::{Console, STRONG, WARNING, styled};
 use super::super::place;
 use crate::base::{Context, Exit, Result, human};
-use crate::disk;
 use crate::home::Config;
+use crate::migrate::Difference;
 use crate::migrate::finish::{self, Finished, Left, Plan};
 
 #[derive(Debug, Args)]
@@ -22,6 +22,9 @@ pub(super) struct FinishArgs {
     #[arg(long)]
     force: bool,
 }
+
+/// How that is told which the migration had found otherwise.
+const SINCE: &str = "missing in the original, or not as they were migrated";
 
 /// So many names are printed when not all are.
 const NAMES: usize = 10;
@@ -36,15 +39,16 @@ pub(super) fn run(
     if !global.dry_run {
         place::refuse_untrusted(&home)?;
     }
-    let plan = finish::plan(&home, &args.to, args.force, ctx)?;
+    let mut plan = finish::plan(&home, &args.to, args.force, ctx)?;
     for warning in &plan.warnings {
         console.warn(warning);
     }
     if global.dry_run {
+        finish::preview(&mut plan, ctx)?;
         console.result("migrate-finish-plan/1", &plan, |out| {
             write_plan(out, &plan, console)
         })?;
-        return Ok(Exit::Done);
+        return Ok(plan.exit());
     }
     if let Some(before) = &plan.before {
         console.note(&format!(
@@ -55,7 +59,7 @@ pub(super) fn run(
     let level = Config::load(&home)?.archive.level;
     let (record, finished) = finish::apply(plan, level, ctx)?;
     // Only now: nobody has to wait while the original is read.
-    place::lock(&home, "migrate finish", global, console, ctx)
+    let better = place::lock(&home, "migrate finish", global, console, ctx)
         .and_then(|home| finish::note(&home, &record, &finished))
         .map_err(|error| {
             error.hint(format!(
@@ -69,10 +73,18 @@ pub(super) fn run(
     for (what, names) in left_behind(&finished) {
         console.warn(&format!("{what}: {names}"));
     }
+    if let Some(better) = better {
+        let then = better.at.to_zoned_datetime(ctx.clock.time_zone());
+        console.note(&format!(
+            "The pack of {} is whole, and stays the one that `wbhome migrate status` tells of: {}",
+            then.strftime("%Y-%m-%d %H:%M"),
+            human::path(&better.path)
+        ));
+    }
     Ok(finished.exit())
 }
 
-/// What is not in the pack as it is in the original, for standard error.
+/// What speaks against the pack, for standard error.
 fn left_behind(finished: &Finished) -> Vec<(&'static str, u64)> {
     [
         ("not in the pack as they were", finished.left.len() as u64),
@@ -80,6 +92,7 @@ fn left_behind(finished: &Finished) -> Vec<(&'static str, u64)> {
             "changed since they were packed",
             finished.changed.len() as u64,
         ),
+        (SINCE, finished.since.len() as u64),
     ]
     .into_iter()
     .filter(|(_, n)| *n > 0)
@@ -97,6 +110,7 @@ fn write_plan(out: &mut String, plan: &Plan, console: &Console) {
         human::size(plan.room)
     );
     write_left(out, &plan.left, console.verbose);
+    write_since(out, &plan.since, console.verbose);
     if let Some(before) = &plan.before {
         let _ = writeln!(out, "\nPacked before: {}", human::path(&before.path));
     }
@@ -127,6 +141,7 @@ fn write_finished(out: &mut String, finished: &Finished, console: &Console, ctx:
         }
         write_more(out, finished.changed.len() - shown);
     }
+    write_since(out, &finished.since, console.verbose);
     let _ = writeln!(out);
     write_when(out, finished, ctx);
 }
@@ -141,8 +156,9 @@ pub(super) fn write_packed(out: &mut String, packed: &Finished, ctx: &Context) {
         human::path(&packed.path),
         human::size(packed.bytes)
     );
-    if !disk::exists(&packed.path) {
-        let gone = "The pack is not there now: is its disk not mounted?";
+    let is_there = packed.is_there();
+    if !is_there {
+        let gone = "The pack is not there now, or not as long as it was: is its disk not mounted? Keep the original as long as it is not seen.";
         let _ = writeln!(out, "{}", styled(WARNING, gone));
     }
     for (what, n) in left_behind(packed) {
@@ -152,7 +168,9 @@ pub(super) fn write_packed(out: &mut String, packed: &Finished, ctx: &Context) {
             styled(WARNING, format!("{} {what}.", human::count(n)))
         );
     }
-    write_when(out, packed, ctx);
+    if is_there || !packed.is_complete() {
+        write_when(out, packed, ctx);
+    }
 }
 
 /// When the original may go.
@@ -163,6 +181,10 @@ fn write_when(out: &mut String, packed: &Finished, ctx: &Context) {
         .date();
     let removing = "removing it is for you, in the sync client's own way: it goes on every device";
     let _ = match (packed.is_complete(), ctx.clock.now() >= packed.keep_until) {
+        (false, _) if !packed.since.is_empty() => writeln!(
+            out,
+            "Keep the original, and the home: the original is not what was migrated any more, nor is the pack. `wbhome migrate verify`\ncompares both; when that is mended, run `wbhome migrate finish` again."
+        ),
         (false, _) => writeln!(
             out,
             "Keep the original: the pack does not hold all of it. Run `wbhome migrate finish` again when that is mended."
@@ -170,7 +192,7 @@ fn write_when(out: &mut String, packed: &Finished, ctx: &Context) {
         (true, true) => writeln!(out, "The original may go now; {removing}."),
         (true, false) => writeln!(
             out,
-            "Keep the original until {date}. Then it may go; {removing}."
+            "The pack is new: from {date} on, the original may go; {removing}."
         ),
     };
 }
@@ -186,6 +208,20 @@ fn write_left(out: &mut String, left: &[Left], all: bool) {
         let _ = writeln!(out, "  {path}   {why}");
     }
     write_more(out, left.len() - shown);
+}
+
+fn write_since(out: &mut String, since: &[Difference], all: bool) {
+    if since.is_empty() {
+        return;
+    }
+    let title = "Missing in the original, or not as they were migrated:";
+    let _ = writeln!(out, "\n{}", styled(WARNING, title));
+    let shown = shown(since.len(), all);
+    for Difference { path, kind, detail } in since.iter().take(shown) {
+        let (path, detail) = (human::path(path), human::escape(detail));
+        let _ = writeln!(out, "  {path}   {}: {detail}", kind.as_str());
+    }
+    write_more(out, since.len() - shown);
 }
 
 fn shown(all: usize, verbose: bool) -> usize {
