@@ -154,6 +154,70 @@ fn archives_made_by_hand_or_kept_or_renamed_are_fine() {
 }
 
 #[test]
+fn what_has_the_name_of_an_archive_and_is_no_file_is_none() {
+    let place = with_archive();
+    let path = place.home().join(ARCHIVE);
+    let elsewhere = place.root().join("elsewhere.tar.zst");
+    std::fs::rename(&path, &elsewhere).unwrap();
+    let told = |what: &str| {
+        for args in [&["check"][..], &["check", "--archives"]] {
+            let ran = place.run(args);
+            let said = format!("{ARCHIVE} is {what}, not a file");
+            let told = &ran.expect(4).stdout;
+            assert!(
+                told.contains("bad-archive") && told.contains(&said),
+                "{ran:?}"
+            );
+        }
+        place.run(["check", "crawler"]).expect(0);
+        place.run(["check", "api"]).expect(4);
+    };
+    // A link to a whole archive is followed by nobody.
+    symlink(&elsewhere, &path).unwrap();
+    told("a symbolic link");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    told("a folder");
+    std::fs::remove_dir(&path).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    told("a FIFO");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::rename(&elsewhere, &path).unwrap();
+    place.run(["check", "--archives"]).expect(0);
+}
+
+#[test]
+fn an_archive_folder_that_is_none_is_a_finding() {
+    let place = sound();
+    let archive = place.home().join("archive");
+    let told = |what: &str| {
+        for args in [&["check"][..], &["check", "--archives"]] {
+            let ran = place.run(args);
+            let said = format!("archive is {what}, not the folder of the archives");
+            let told = &ran.expect(4).stdout;
+            assert!(
+                told.contains("bad-archive") && told.contains(&said),
+                "{ran:?}"
+            );
+        }
+    };
+    std::fs::remove_dir(&archive).unwrap();
+    place.run(["check", "--archives"]).expect(0);
+    std::fs::write(&archive, "").unwrap();
+    told("a file");
+    std::fs::remove_file(&archive).unwrap();
+    symlink("nowhere", &archive).unwrap();
+    told("a symbolic link");
+}
+
+#[test]
 fn an_empty_home() {
     let place = Place::with_home();
     assert_snapshot!(place.run(["check"]).shown(&place), @r"

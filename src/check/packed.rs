@@ -40,7 +40,12 @@ pub fn read_archives(
 ) -> Result<()> {
     let digests = digests(index);
     let mut todo = Vec::new();
-    for (name, kind) in disk::read_dir_names(&home.archive())? {
+    // What is no folder is a finding already.
+    let names = match disk::is_folder(&home.archive()) {
+        true => disk::read_dir_names(&home.archive())?,
+        false => Vec::new(),
+    };
+    for (name, kind) in names {
         let id = name.to_str().and_then(|name| name.strip_suffix(ENDING));
         let is_pack = name.as_encoded_bytes().ends_with(ENDING.as_bytes());
         let session = Path::new("sessions").join(id.unwrap_or_default());

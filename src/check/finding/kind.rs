@@ -93,7 +93,7 @@ const TABLE: [(FindingKind, &str, &str); 26] = [
     (
         FindingKind::BadArchive,
         "bad-archive",
-        "an archive that is empty, no zstd, damaged, or not the one that the index knows",
+        "an archive that is no file, empty, no zstd, damaged, or not the one that the index knows",
     ),
     (
         FindingKind::TornHistory,

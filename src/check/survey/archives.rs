@@ -1,4 +1,5 @@
-//! `archive/`: what is no archive, what says of itself that it is damaged, and what the index does not know.
+//! `archive/`: what is no archive, what says of itself that it is damaged, and what the index does not know; and an
+//! `archive/` that is no folder.
 //!
 //! Here only the two ends of each are looked at; `check::packed` reads what is between.
 
@@ -25,8 +26,9 @@ const SKIPPABLE: u32 = 0x184d_2a50;
 
 /// Looks at the beginning and the end of each archive, and for its entry in the index.
 pub(super) fn find(view: &View) -> Vec<Finding> {
-    let Some(archive) = view.folder(Path::new("archive")) else {
-        return Vec::new();
+    let rel = Path::new("archive");
+    let Some(archive) = view.folder(rel) else {
+        return not_a_folder(view, rel).into_iter().collect();
     };
     let dir = match view.survey.root.open_beneath(&archive.rel) {
         Ok(dir) => dir,
@@ -36,7 +38,7 @@ pub(super) fn find(view: &View) -> Vec<Finding> {
     archive
         .entries
         .iter()
-        .filter(|e| e.meta.kind == FileKind::File && e.name.as_bytes().ends_with(ENDING))
+        .filter(|e| e.name.as_bytes().ends_with(ENDING))
         .flat_map(|entry| {
             let mut findings = Vec::new();
             let id = id_of(&entry.name);
@@ -45,9 +47,13 @@ pub(super) fn find(view: &View) -> Vec<Finding> {
                 return Vec::new();
             }
             let rel = archive.rel.join(&entry.name);
-            let indexed = known.as_ref().and_then(|known| known.get(&rel));
-            findings.extend(bad(&dir, &rel, entry, indexed));
-            findings.extend(unindexed(archive, entry, known.as_ref()));
+            if entry.meta.kind == FileKind::File {
+                let indexed = known.as_ref().and_then(|known| known.get(&rel));
+                findings.extend(bad(&dir, &rel, entry, indexed));
+                findings.extend(unindexed(archive, entry, known.as_ref()));
+            } else {
+                findings.push(not_a_file(&rel, entry.meta.kind));
+            }
             let named = findings.into_iter().map(|finding| match id {
                 Some(id) => finding.session(id),
                 None => finding,
@@ -55,6 +61,23 @@ pub(super) fn find(view: &View) -> Vec<Finding> {
             named.collect()
         })
         .collect()
+}
+
+/// What stands where the folder should be. Nothing is there in a home that archives nothing, and one that could not be
+/// read is reported by the walk.
+fn not_a_folder(view: &View, rel: &Path) -> Option<Finding> {
+    let kind = view.entry(rel)?.meta.kind;
+    let why = format!(
+        "is {}, not the folder of the archives: none can be read or made",
+        kind.described()
+    );
+    (kind != FileKind::Folder).then(|| Finding::new(FindingKind::BadArchive, rel, why))
+}
+
+/// What has the name of an archive and is no file. A link is not followed: where it leads, nobody keeps what is there.
+fn not_a_file(rel: &Path, kind: FileKind) -> Finding {
+    let why = format!("is {}, not a file", kind.described());
+    Finding::new(FindingKind::BadArchive, rel, why)
 }
 
 fn id_of(name: &OsStr) -> Option<&str> {
