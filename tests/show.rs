@@ -465,6 +465,8 @@ fn odd_spellings_of_a_path() {
         .run(["show", &format!("{ID}/../../index.json")])
         .expect(2)
         .says(&["leads out of the session"]);
-    let missing = place.run(["show", &format!("{ID}/nothing")]).expect(1);
-    missing.says(&[&format!("`wbhome show {ID}/` lists")]);
+    place
+        .run(["show", &format!("{ID}/nothing")])
+        .expect(1)
+        .says(&[&format!("`wbhome show {ID}/` lists")]);
 }
