@@ -455,8 +455,12 @@ fn what_is_no_file_under_the_name_of_an_archive_is_called_that() {
 #[test]
 fn odd_spellings_of_a_path() {
     let place = place();
-    let doubled = format!("{ID}//context//turn_010.json");
+    let doubled = format!("{ID}/context//turn_010.json");
     assert_eq!(place.ok(["show", &doubled]), "{\"turn\": 10}\n");
+    place
+        .run(["show", &format!("{ID}//session.json")])
+        .expect(2)
+        .says(&["`/session.json` is absolute: one slash too many?"]);
     place
         .run(["show", &format!("{ID}/artifacts/../session.json")])
         .expect(2)
