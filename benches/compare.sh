@@ -458,7 +458,7 @@ mib_of() { awk -v bytes="$1" 'BEGIN { printf "%.4f", bytes / 1048576 }'; }
 job_archive() {
   need_input
   local largest snapshots command=archive aim_of_size=1.02
-  snapshots=$(find "$SRC/sessions" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort | head -n 1)
+  snapshots=$(find "$SRC/sessions" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort | awk 'NR == 1')
   mapfile -t largest < <(du -s --apparent-size "$SRC"/sessions/* | sort -k 1,1nr -k 2 | cut -f 2 | xargs -n 1 basename |
     grep -vxF "$snapshots" | awk 'NR <= 20')
   race_packs archive 'the 20 largest sessions' "the 20 largest of: $INPUT" "${largest[@]}"

@@ -400,13 +400,11 @@ fn one_flaw_of_an_archive_made_by_hand_hides_nothing_else() {
     fifo.set_entry_type(tar::EntryType::Fifo);
     fifo.set_path("20240520_old/pipe").unwrap();
     fifo.set_mode(0o600);
-    for field in [&mut fifo] {
-        field.set_size(0);
-        field.set_uid(0);
-        field.set_gid(0);
-        field.set_mtime(0);
-        field.set_cksum();
-    }
+    fifo.set_size(0);
+    fifo.set_uid(0);
+    fifo.set_gid(0);
+    fifo.set_mtime(0);
+    fifo.set_cksum();
     tar.extend(fifo.as_bytes());
     tar.extend([0; 1024]);
     std::fs::write(&path, zstd::encode_all(&tar[..], 3).unwrap()).unwrap();
@@ -455,8 +453,12 @@ fn what_is_no_file_under_the_name_of_an_archive_is_called_that() {
 #[test]
 fn odd_spellings_of_a_path() {
     let place = place();
-    let doubled = format!("{ID}//context//turn_010.json");
+    let doubled = format!("{ID}/context//turn_010.json");
     assert_eq!(place.ok(["show", &doubled]), "{\"turn\": 10}\n");
+    place
+        .run(["show", &format!("{ID}//session.json")])
+        .expect(2)
+        .says(&["`/session.json` is absolute: one slash too many?"]);
     place
         .run(["show", &format!("{ID}/artifacts/../session.json")])
         .expect(2)
@@ -465,6 +467,8 @@ fn odd_spellings_of_a_path() {
         .run(["show", &format!("{ID}/../../index.json")])
         .expect(2)
         .says(&["leads out of the session"]);
-    let missing = place.run(["show", &format!("{ID}/nothing")]);
-    missing.expect(1).says(&[&format!("`wbhome show {ID}/` lists")]);
+    place
+        .run(["show", &format!("{ID}/nothing")])
+        .expect(1)
+        .says(&[&format!("`wbhome show {ID}/` lists")]);
 }

@@ -1,6 +1,6 @@
 //! `wbhome unarchive`: out of the pack, read back and compared, and then into `sessions/` in one rename.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -361,11 +361,45 @@ fn unpacked(
     }
     disk::sync_filesystem(&dir).map_err(|e| Error::io("can not write to the disk:", &path, e))?;
     failpoint::hit("unarchive.unpacked");
+    let mut damage: Vec<Damage> = unpacked.problems.iter().map(Damage::from).collect();
+    damage.extend(not_given_back(pack, &unpacked.members));
     Ok(Folder {
         dir,
         scratch: Some(scratch),
         members: unpacked.members,
-        damage: unpacked.problems.iter().map(Damage::from).collect(),
+        damage,
+    })
+}
+
+/// What of owners, modes and attributes this user or this filesystem could not give back: then the archive is the only
+/// place where it is told.
+fn not_given_back(pack: &Pack, back: &[pack::Member]) -> Option<Damage> {
+    let known: HashMap<&Path, &pack::Member> = pack
+        .manifest()?
+        .members
+        .iter()
+        .map(|member| (&*member.path, member))
+        .collect();
+    let differs = |member: &&pack::Member| {
+        let packed = known.get(&*member.path);
+        packed.is_some_and(|packed| {
+            (packed.uid, packed.gid, packed.mode) != (member.uid, member.gid, member.mode)
+                || packed.xattrs != member.xattrs
+        })
+    };
+    let count = back.iter().filter(differs).count() as u64;
+    let first = back.iter().find(differs)?;
+    Some(Damage {
+        part: "owners, modes and attributes".to_owned(),
+        what: format!(
+            "{} could not be given back as it was, such as {}; root can",
+            human::plural(count, "file or folder", "files and folders"),
+            match first.path.as_os_str().is_empty() {
+                true => "the session's own folder".to_owned(),
+                false => human::path(&first.path),
+            }
+        ),
+        files: Vec::new(),
     })
 }
 
@@ -391,7 +425,7 @@ fn damaged(id: &SessionId, pack: &Pack, error: Error, context: &Context) -> Resu
             human::path(first)
         );
     }
-    let error = Error::failed(what)
+    let error = Error::failed(what + ":")
         .at(pack.path())
         .hint("a backup may hold a sound one");
     if verified.members == 0 {

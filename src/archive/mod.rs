@@ -14,7 +14,7 @@ mod record;
 
 use serde::Serialize;
 
-use crate::base::{Error, human};
+use crate::base::{Error, Exit, human};
 use crate::home::SessionId;
 
 /// A session that a command did not touch, and why.
@@ -26,6 +26,9 @@ pub struct Refused {
     pub why: String,
     /// What can be done about it.
     pub hints: Vec<String>,
+    /// What the program exits with when it is the only one.
+    #[serde(skip)]
+    pub exit: Exit,
 }
 
 impl Refused {
@@ -34,6 +37,7 @@ impl Refused {
             id: id.to_string(),
             why: error.to_string(),
             hints: error.hints().to_vec(),
+            exit: error.kind().exit(),
         }
     }
 }

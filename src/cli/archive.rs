@@ -72,7 +72,7 @@ pub(super) fn run(
             write_plan(out, &plan, console)
         })?;
         return Ok(exit(
-            plan.refused.len(),
+            &plan.refused,
             plan.sessions.len() + plan.already.len(),
             true,
         ));
@@ -87,7 +87,7 @@ pub(super) fn run(
     refused(&done.refused, global, console);
     console.report("archive/1", &done, |out| write(out, &done, global, console))?;
     let exit = exit(
-        done.refused.len(),
+        &done.refused,
         done.sessions.len() + done.already.len(),
         done.sessions.iter().all(Done::is_whole),
     );
@@ -116,8 +116,11 @@ pub(super) fn refused(refused: &[Refused], global: &Global, console: &Console) {
 }
 
 /// The exit code of so many that were refused and so many that are as was asked for.
-pub(super) fn exit(refused: usize, done: usize, whole: bool) -> Exit {
-    match (refused, done) {
+pub(super) fn exit(refused: &[Refused], done: usize, whole: bool) -> Exit {
+    if refused.iter().any(|one| one.exit == Exit::Newer) {
+        return Exit::Newer;
+    }
+    match (refused.len(), done) {
         (0, _) if whole => Exit::Done,
         (0, _) => Exit::Partial,
         (_, 0) => Exit::Failed,

@@ -55,7 +55,7 @@ pub(super) fn run(
         refused(&plan.refused, global, console);
         console.result("unarchive-plan/1", &plan, |out| write_plan(out, &plan))?;
         return Ok(exit(
-            plan.refused.len(),
+            &plan.refused,
             plan.sessions.len() + plan.already.len(),
             true,
         ));
@@ -69,7 +69,7 @@ pub(super) fn run(
     refused(&done.refused, global, console);
     console.report("unarchive/1", &done, |out| write(out, &done))?;
     let exit = exit(
-        done.refused.len(),
+        &done.refused,
         done.sessions.len() + done.already.len(),
         done.sessions.iter().all(Done::is_whole),
     );

@@ -39,6 +39,7 @@ impl RelPath {
                 Component::Normal(name) if !name.as_encoded_bytes().contains(&0) => rel.push(name),
                 Component::CurDir => {}
                 Component::Normal(_) => return Err(wrong("has a NUL in it")),
+                Component::RootDir => return Err(wrong("is absolute: one slash too many?")),
                 _ if leads_out() => return Err(wrong("leads out of the session")),
                 _ => return Err(wrong("has `..` in it, which is not taken")),
             }
@@ -76,7 +77,7 @@ mod tests {
         }
         for (bad, what) in [
             ("a/../../b", "leads out"),
-            ("/a", "leads out"),
+            ("/a", "is absolute"),
             ("a/../b", "has `..` in it"),
             ("a\0b", "has a NUL"),
         ] {

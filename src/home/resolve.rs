@@ -181,8 +181,7 @@ fn unknown(query: &str, present: &[&SessionId]) -> Error {
 /// A path that leads out of the session.
 pub fn split(spec: &str) -> Result<(&str, RelPath)> {
     match spec.split_once('/') {
-        // Two slashes are one, as everywhere in a path.
-        Some((session, path)) => Ok((session, RelPath::new(path.trim_start_matches('/'))?)),
+        Some((session, path)) => Ok((session, RelPath::new(path)?)),
         None => Ok((spec, RelPath::default())),
     }
 }

@@ -98,7 +98,7 @@ pub(super) fn foreign(frames: &[Vec<u8>]) -> Pack {
         broken_off: None,
         frames: places.collect(),
         file: std::fs::File::open(&path).unwrap(),
-        meta: crate::disk::Meta::of(&std::fs::File::open(&path).unwrap()).unwrap(),
+        meta: crate::disk::Meta::of(std::fs::File::open(&path).unwrap()).unwrap(),
         path: PathBuf::from("/x/pack.tar.zst"),
         nature: Nature::Foreign,
         manifest: None,

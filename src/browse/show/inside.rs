@@ -36,12 +36,7 @@ pub struct Inside {
 pub fn meant(home: &Home, spec: &OsStr) -> Result<(SessionId, Option<RelPath>)> {
     let bytes = spec.as_bytes();
     let (query, rel) = match memchr::memchr(b'/', bytes) {
-        // Two slashes are one, as everywhere in a path.
-        Some(at) => {
-            let rest = &bytes[at..];
-            let slashes = rest.iter().take_while(|byte| **byte == b'/').count();
-            (&bytes[..at], Some(&rest[slashes..]))
-        }
+        Some(at) => (&bytes[..at], Some(&bytes[at + 1..])),
         None => (bytes, None),
     };
     // No id is anything but UTF-8: what it stands for instead is not found, and named as it was typed.
