@@ -220,7 +220,7 @@ fn a_damaged_archive_is_refused_and_stays() {
     place
         .run(["unarchive", "crawler"])
         .expect(1)
-        .says(&["is damaged", "--force"]);
+        .says(&["is damaged", "nothing in it can be proved good"]);
     assert_eq!(differences(&before, &place.apart_from_own()), "");
     assert!(place.names(".wbhome/tmp").is_empty());
     assert!(place.names(".wbhome/journal").is_empty());

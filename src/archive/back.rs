@@ -394,13 +394,18 @@ fn not_given_back(pack: &Pack, back: &[pack::Member]) -> Option<Damage> {
         what: format!(
             "{} could not be given back as it was, such as {}; root can",
             human::plural(count, "file or folder", "files and folders"),
-            match first.path.as_os_str().is_empty() {
-                true => "the session's own folder".to_owned(),
-                false => human::path(&first.path),
-            }
+            named(&first.path)
         ),
         files: Vec::new(),
     })
+}
+
+/// A path below the session, for a person.
+fn named(path: &Path) -> String {
+    match path.as_os_str().is_empty() {
+        true => "the session's own folder".to_owned(),
+        false => human::path(path),
+    }
 }
 
 /// What of a damaged pack could be brought back.
@@ -422,7 +427,7 @@ fn damaged(id: &SessionId, pack: &Pack, error: Error, context: &Context) -> Resu
         what += &format!(
             "; {} can not be proved good, such as {}",
             human::plural(lost.len() as u64, "file", "files"),
-            human::path(first)
+            named(first)
         );
     }
     let error = Error::failed(what + ":")
@@ -456,15 +461,10 @@ fn complete(
     let path = pack_of(id);
     let fail = |e| Error::io("can not look at", home.session(id), e);
     let folder_seen = Seen::of(&folder.dir.meta().map_err(fail)?);
-    // What was unpacked is what goes: another file may have the name by now.
+    // What was unpacked is what goes: another file may have the name by now. Then what was unpacked is all there is.
     let seen = Seen::of(pack.meta());
-    if mend::look(root, &path)?.is_none_or(|meta| Seen::of(&meta) != seen) {
-        return Err(
-            Error::failed("another file has taken the place of the archive meanwhile:")
-                .at(pack.path())
-                .hint("nothing was changed; look at what it is, and try again"),
-        );
-    }
+    let replaced = mend::look(root, &path)?.is_none_or(|meta| Seen::of(&meta) != seen);
+    let keep = keep || replaced;
     let index = IndexFile::ready(home)?;
     let entry = entry_from(&index, id, pack.manifest(), &folder.dir);
     let mut steps = Vec::new();
@@ -481,7 +481,7 @@ fn complete(
         .and_then(|entry| entry.archive()?.get("blake3"));
     let is_ours = pack.manifest().is_some()
         && known.is_none_or(|known| known.is_null() || known == digest.as_str());
-    let archive = keep.then(|| archive_field(id, pack.size(), &digest));
+    let archive = (keep && !replaced).then(|| archive_field(id, pack.size(), &digest));
     if !keep {
         // Nobody can prove that a pack made by hand held nothing more; and one that the index knows otherwise is not the
         // one that was made of the session.
@@ -523,9 +523,14 @@ fn complete(
     });
     let completed =
         journal::begin(home, "unarchive", steps, context)?.complete_telling(home, context)?;
+    let mut left: Vec<String> = completed.left.iter().map(ToString::to_string).collect();
+    left.extend(replaced.then(|| {
+        let path = human::path(&pack_of(id));
+        format!("another file has taken the place of {path} meanwhile: look at what it is")
+    }));
     Ok(Completed {
         act,
         did: completed.did,
-        left: completed.left.iter().map(ToString::to_string).collect(),
+        left,
     })
 }

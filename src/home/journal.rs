@@ -429,7 +429,7 @@ pub(super) fn settle(home: &LockedHome, context: &Context) -> Result<Vec<Settled
     if home.is_trusted() {
         settled.extend(sweep(home, context)?);
         if settled.iter().all(|s| s.pending.is_none()) {
-            clear_tmp(home)?;
+            settled.extend(clear_tmp(home)?);
         }
     }
     Ok(settled)
@@ -513,15 +513,27 @@ fn read(path: &Path) -> Result<Option<Record>> {
     })
 }
 
-/// Removes what a killed command had begun to build and no journal entry speaks of.
-fn clear_tmp(home: &LockedHome) -> Result<()> {
+/// Removes what a killed command had begun to build and no journal entry speaks of. What can not be removed is told: it
+/// stands in nobody's way.
+fn clear_tmp(home: &LockedHome) -> Result<Option<Settled>> {
     let tmp = home.tmp();
+    let mut left = Vec::new();
     for (name, _) in disk::read_dir_names(&tmp)? {
-        let fail = |e| Error::io("can not remove", tmp.join(&name), e);
-        let dir = Dir::open(&tmp).map_err(fail)?;
-        disk::remove_tree(&dir, &name).map_err(fail)?;
+        let removed = Dir::open(&tmp).and_then(|dir| disk::remove_tree(&dir, &name));
+        if let Err(error) = removed {
+            left.push(format!(
+                "left {}: can not be removed: {}",
+                human::path(&tmp.join(&name)),
+                human::io(&error)
+            ));
+        }
     }
-    Ok(())
+    Ok((!left.is_empty()).then_some(Settled {
+        command: None,
+        since: None,
+        did: left,
+        pending: None,
+    }))
 }
 
 #[cfg(test)]

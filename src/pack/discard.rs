@@ -82,7 +82,10 @@ fn kept_back(
         None if matches!(meta.kind, FileKind::File | FileKind::Symlink) => {
             return Ok(Some("was made after the session had been packed"));
         }
-        // An empty folder, or what no pack holds.
+        None if meta.kind == FileKind::Folder => {
+            return Ok(Some("was made after the session had been packed"));
+        }
+        // What no pack holds.
         None => return Ok(None),
     };
     Ok(match (member.kind, meta.kind) {

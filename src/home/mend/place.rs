@@ -236,8 +236,15 @@ impl Place<'_> {
         path: &Path,
         (dir, name): (&Dir, &OsStr),
         kept_in: &Path,
+        kept_seen: &Seen,
     ) -> Result<Vec<Difference>> {
         let pack = Pack::open(&self.home.root().join(kept_in))?;
+        // Of the file that was opened, and of its name: right before the first thing goes.
+        let stands = |place: &Self| -> Result<bool> {
+            let named = place.find(kept_in)?;
+            let named = named.is_some_and(|(_, meta)| kept_seen.fits(&meta));
+            Ok(named && kept_seen.fits(pack.meta()))
+        };
         let Some(manifest) = pack.manifest() else {
             let what = "says nothing of what it holds, so that nothing is removed:";
             return Err(Error::failed(what).at(pack.path()));
@@ -253,7 +260,17 @@ impl Place<'_> {
                 human::path(path),
                 human::path(kept_in)
             );
+            if !stands(self)? {
+                return Err(Error::failed(CHANGED).at(pack.path()));
+            }
             trash::let_go(self.home, act, &why)?;
+        }
+        if !stands(self)? {
+            return Err(Error::failed(
+                "has been replaced, and the session's folder stays in the trash:",
+            )
+            .at(pack.path())
+            .hint(format!("it is in {}, whole", human::path(path))));
         }
         pack::discard(manifest, dir, name)
     }
@@ -284,7 +301,7 @@ impl Place<'_> {
         }
         let fail = |e| Error::io("can not remove", path, e);
         let rest = match meta.kind {
-            FileKind::Folder => self.discard_folder(path, (&dir, &name), kept_in)?,
+            FileKind::Folder => self.discard_folder(path, (&dir, &name), kept_in, kept_seen)?,
             _ => {
                 dir.unlink(&name).map_err(fail)?;
                 Vec::new()

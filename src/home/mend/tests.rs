@@ -105,7 +105,9 @@ fn nothing_is_copied_or_brought_back_over_what_is_there() {
     };
     let said = run(&place, &[back, Mend::Close { act: act.clone() }]);
     assert!(
-        said[0].starts_with(&format!("left {COPY}: can not be moved")),
+        said[0].starts_with(&format!(
+            "left {COPY}: something else has its place meanwhile"
+        )),
         "{said:?}"
     );
     assert_eq!(place.get(COPY).unwrap(), "new");

@@ -91,7 +91,14 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Plan> {
             .and_then(|()| trash.sync())
             .map_err(fail)?;
         failpoint::hit("trash.emptied");
-        disk::remove_tree(&going, name).map_err(fail)?;
+        if let Err(error) = disk::remove_tree(&going, name) {
+            // What is left of it stays where it can be seen.
+            let back = going.rename(name, &trash, name).and_then(|()| trash.sync());
+            return Err(match back {
+                Ok(()) => fail(error).hint("what is left of it is still in the trash; set its permissions right, or remove it by hand"),
+                Err(_) => fail(error),
+            });
+        }
     }
     Ok(plan)
 }

@@ -104,6 +104,9 @@ impl Look<'_> {
         if nothing {
             let error = Error::failed("has nothing left to be taken back:")
                 .at(Path::new(trash::TRASH).join(&plan.act));
+            let error = error.hint(
+                "what still lies there was no part of it, or is what was left of it: look at it, and move by hand what you want back",
+            );
             let hint = |error: Error, left: &String| error.hint(left.clone());
             return Err(plan.left.iter().fold(error, hint));
         }
