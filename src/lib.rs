@@ -9,7 +9,7 @@
 //! | [`check`] | what is wrong with a home, and the safe repairs |
 //! | [`sessions`] | making, labelling, removing and restoring sessions; the index made to agree with the disk; project views |
 //! | [`history`] | session text in git: commit, log, diff, bring back, push, keep small |
-//! | [`archive`] | session ⇄ archive/<id>.tar.zst |
+//! | [`archive`] | a session ⇄ `archive/<id>.tar.zst` |
 //! | [`browse`] | list sessions, show what is in them, also in archives |
 //! | [`pack`] | the .tar.zst format: write, read, verify, one member out of many |
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, swap, trash |

@@ -188,6 +188,34 @@ fn stock_tools_give_the_exact_tree() {
     same(&into, &[]);
 }
 
+/// The seek table is that of the public seekable format: a reader of somebody else's finds its way with it.
+#[test]
+fn another_reader_of_the_seekable_format_reads_it() {
+    let place = tempfile::tempdir().unwrap();
+    let (root, pack) = (place.path().join("root"), place.path().join("x.tar.zst"));
+    session(&root);
+    let manifest = pack_of(&root, &pack, 2).manifest;
+    let table = zeekstd::SeekTable::from_seekable(&mut fs::File::open(&pack).unwrap()).unwrap();
+    // The last one is that of the manifest, which holds nothing for a decoder.
+    assert_eq!(table.num_frames() as usize, manifest.frames.len() + 1);
+    for (number, frame) in (0..).zip(&manifest.frames) {
+        assert_eq!(table.frame_size_comp(number).unwrap(), frame.bytes);
+        assert_eq!(table.frame_size_decomp(number).unwrap(), frame.content);
+    }
+    let stream = zstd::decode_all(fs::File::open(&pack).unwrap()).unwrap();
+    assert_eq!(table.size_decomp(), stream.len() as u64);
+    let member = manifest
+        .members
+        .iter()
+        .find(|m| m.path.ends_with("turn_002.json"));
+    let at = member.unwrap().at;
+    let options = zeekstd::DecodeOptions::new(fs::File::open(&pack).unwrap()).offset(at);
+    let mut decoder = options.into_decoder().unwrap();
+    let mut found = vec![0; 4096];
+    let read = decoder.decompress(&mut found).unwrap();
+    assert!(read > 0 && found[..read] == stream[at as usize..][..read]);
+}
+
 #[test]
 fn every_flipped_bit_is_found() {
     let place = tempfile::tempdir().unwrap();
