@@ -12,13 +12,12 @@ use super::former::{self, Former};
 use super::packing::{Archived, Packing};
 use super::putting_away::{Put, PuttingAway};
 use super::record::{entry_of, kept_in_pack, pack_of};
-use super::{Refused, shown};
+use super::{Refused, one_by_one, shown};
 use crate::base::wire::WirePath;
-use crate::base::{Context, Error, Kind, Result, Stop, human};
+use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind};
 use crate::home::{Home, Index, IndexFile, LockedHome, SessionId, Status, identity_of, measure};
 use crate::pack::{Flaw, FlawKind, Pack};
-use crate::sessions::reconcile::refresh_cache;
 use crate::state::{Agent, AtWork};
 
 /// Which sessions are asked for.
@@ -356,48 +355,26 @@ pub fn apply(
     agents: &dyn Fn() -> Result<Vec<Agent>>,
     context: &Context,
 ) -> Result<Outcome> {
-    let mut outcome = Outcome {
-        sessions: Vec::new(),
+    let all = plan.sessions.iter();
+    let ran = one_by_one(home, all.map(|planned| &planned.id), context, |id| {
+        one(home, id, request, agents, context)
+    })?;
+    Ok(Outcome {
+        sessions: ran.done,
         already: plan.already,
-        refused: plan.refused,
+        refused: plan.refused.into_iter().chain(ran.refused).collect(),
         left: plan.left,
-        interrupted: false,
-    };
-    for planned in &plan.sessions {
-        match one(home, planned, request, agents, context) {
-            Ok(done) => outcome.sessions.push(done),
-            Err(error) if error.kind() == Kind::Interrupted => {
-                outcome.interrupted = true;
-                break;
-            }
-            Err(error) => {
-                outcome.refused.push(Refused::new(&planned.id, &error));
-                // What could not be completed is for the next command: nothing more is begun on top of it.
-                if home.has_unsettled()? {
-                    break;
-                }
-            }
-        }
-    }
-    // What was done is counted, also when somebody wants to go.
-    let stop = Stop::new();
-    let counting = Context {
-        stop: &stop,
-        ..*context
-    };
-    refresh_cache(home, &counting)?;
-    Ok(outcome)
+        interrupted: ran.interrupted,
+    })
 }
 
 fn one(
     home: &LockedHome,
-    planned: &Planned,
+    id: &SessionId,
     request: &Request,
     agents: &dyn Fn() -> Result<Vec<Agent>>,
     context: &Context,
 ) -> Result<Done> {
-    context.stop.check()?;
-    let id = &planned.id;
     let fail = |e| Error::io("can not open the folder", home.session(id), e);
     let root =
         Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;

@@ -6,18 +6,17 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::former::{self, Former};
-use super::packing::told_one;
+use super::packing::{content, told_one};
 use super::record::{archive_field, entry_from, folder_of, pack_of};
-use super::{Refused, shown};
+use super::{Refused, one_by_one, shown};
 use crate::base::wire::WirePath;
-use crate::base::{Context, Error, Kind, Result, Stop, Total, failpoint, human};
+use crate::base::{Context, Error, Kind, Result, Total, failpoint, human};
 use crate::disk::{self, Dir, FileKind};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
 use crate::home::{Home, IndexFile, LockedHome, Scratch, SessionId, Status};
-use crate::pack::{self, Limits, MemberKind, Nature, Pack, Problem};
-use crate::sessions::reconcile::refresh_cache;
+use crate::pack::{self, Limits, Nature, Pack, Problem};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -198,13 +197,6 @@ fn planned(home: &Home, id: &SessionId, folder: bool, force: bool) -> Result<Pla
     })
 }
 
-/// Files among members, and their bytes.
-fn content(members: &[pack::Member]) -> (u64, u64) {
-    let files = members.iter();
-    let files = files.filter(|m| matches!(m.kind, MemberKind::File | MemberKind::HardLink));
-    files.fold((0, 0), |(n, bytes), m| (n + 1, bytes + m.size))
-}
-
 /// Brings the sessions back, one after the other: what happens to one does not stop the others.
 ///
 /// # Errors
@@ -215,36 +207,16 @@ pub fn apply(
     request: &Request,
     context: &Context,
 ) -> Result<Outcome> {
-    let mut outcome = Outcome {
-        sessions: Vec::new(),
+    let all = plan.sessions.iter();
+    let ran = one_by_one(home, all.map(|planned| &planned.id), context, |id| {
+        one(home, id, request, context)
+    })?;
+    Ok(Outcome {
+        sessions: ran.done,
         already: plan.already,
-        refused: plan.refused,
-        interrupted: false,
-    };
-    for planned in &plan.sessions {
-        match one(home, &planned.id, request, context) {
-            Ok(done) => outcome.sessions.push(done),
-            Err(error) if error.kind() == Kind::Interrupted => {
-                outcome.interrupted = true;
-                break;
-            }
-            Err(error) => {
-                outcome.refused.push(Refused::new(&planned.id, &error));
-                // What could not be completed is for the next command: nothing more is begun on top of it.
-                if home.has_unsettled()? {
-                    break;
-                }
-            }
-        }
-    }
-    // What was done is counted, also when somebody wants to go.
-    let stop = Stop::new();
-    let counting = Context {
-        stop: &stop,
-        ..*context
-    };
-    refresh_cache(home, &counting)?;
-    Ok(outcome)
+        refused: plan.refused.into_iter().chain(ran.refused).collect(),
+        interrupted: ran.interrupted,
+    })
 }
 
 /// A session's folder, complete, in its place or beside it.
@@ -258,7 +230,6 @@ struct Folder {
 }
 
 fn one(home: &LockedHome, id: &SessionId, request: &Request, context: &Context) -> Result<Done> {
-    context.stop.check()?;
     let root =
         Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
     let pack = Pack::open(&home.archive_of(id))?;

@@ -14,8 +14,9 @@ mod record;
 
 use serde::Serialize;
 
-use crate::base::{Error, Exit, human};
-use crate::home::SessionId;
+use crate::base::{Context, Error, Exit, Kind, Result, Stop, human};
+use crate::home::{LockedHome, SessionId};
+use crate::sessions::reconcile::refresh_cache;
 
 /// A session that a command did not touch, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,6 +41,55 @@ impl Refused {
             exit: error.kind().exit(),
         }
     }
+}
+
+/// What came of sessions that were taken one after the other.
+struct Ran<D> {
+    done: Vec<D>,
+    refused: Vec<Refused>,
+    interrupted: bool,
+}
+
+/// Takes the sessions one after the other: what happens to one does not stop the others. In the end they are counted
+/// again.
+///
+/// # Errors
+/// When they can not be counted.
+fn one_by_one<'i, D>(
+    home: &LockedHome,
+    ids: impl Iterator<Item = &'i SessionId>,
+    context: &Context,
+    one: impl Fn(&SessionId) -> Result<D>,
+) -> Result<Ran<D>> {
+    let mut ran = Ran {
+        done: Vec::new(),
+        refused: Vec::new(),
+        interrupted: false,
+    };
+    for id in ids {
+        match context.stop.check().and_then(|()| one(id)) {
+            Ok(done) => ran.done.push(done),
+            Err(error) if error.kind() == Kind::Interrupted => {
+                ran.interrupted = true;
+                break;
+            }
+            Err(error) => {
+                ran.refused.push(Refused::new(id, &error));
+                // What could not be completed is for the next command: nothing more is begun on top of it.
+                if home.has_unsettled()? {
+                    break;
+                }
+            }
+        }
+    }
+    // What was done is counted, also when somebody wants to go.
+    let stop = Stop::new();
+    let counting = Context {
+        stop: &stop,
+        ..*context
+    };
+    refresh_cache(home, &counting)?;
+    Ok(ran)
 }
 
 /// The id as a person may see it.

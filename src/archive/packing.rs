@@ -35,9 +35,7 @@ pub(super) struct Archived {
 impl Archived {
     /// Files in it, and their bytes.
     pub fn content(&self) -> (u64, u64) {
-        let files = self.manifest.members.iter();
-        let files = files.filter(|m| matches!(m.kind, MemberKind::File | MemberKind::HardLink));
-        files.fold((0, 0), |(n, bytes), m| (n + 1, bytes + m.size))
+        content(&self.manifest.members)
     }
 
     /// What is not in it as it was, of this kind.
@@ -45,6 +43,13 @@ impl Archived {
         let flaws = self.manifest.flaws.iter();
         flaws.filter(|flaw| flaw.kind == kind).collect()
     }
+}
+
+/// Files among members, and their bytes.
+pub(super) fn content(members: &[pack::Member]) -> (u64, u64) {
+    let files = members.iter();
+    let files = files.filter(|m| matches!(m.kind, MemberKind::File | MemberKind::HardLink));
+    files.fold((0, 0), |(n, bytes), m| (n + 1, bytes + m.size))
 }
 
 /// How a session is packed.
