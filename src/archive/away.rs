@@ -416,7 +416,7 @@ fn one(
     };
     let mut done = told(id, &archived);
     let stays = who.or_else(|| {
-        let changed = archived.flaws(FlawKind::Changed);
+        let changed = archived.flaws(FlawKind::is_restless);
         let changed = changed.first()?;
         Some(format!("{} was written to", human::path(&changed.path)))
     });
@@ -483,8 +483,8 @@ fn in_the_way(id: &SessionId, why: &str) -> Error {
 
 fn told(id: &SessionId, archived: &Archived) -> Done {
     let (files, bytes) = archived.content();
-    let missing = |kind| {
-        let flaws = archived.flaws(kind);
+    let missing = |of: &dyn Fn(FlawKind) -> bool| {
+        let flaws = archived.flaws(of);
         flaws.into_iter().map(Missing::from).collect()
     };
     let file: PathBuf = pack_of(id);
@@ -498,8 +498,8 @@ fn told(id: &SessionId, archived: &Archived) -> Done {
         reused: archived.reused,
         folder: true,
         kept_because: None,
-        special: missing(FlawKind::Special),
-        changed: missing(FlawKind::Changed),
+        special: missing(&|kind| kind == FlawKind::Special),
+        changed: missing(&FlawKind::is_restless),
         leftover: Vec::new(),
     }
 }

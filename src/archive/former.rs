@@ -40,8 +40,9 @@ pub(super) fn compare(
             manifest_of(members, id, context.clock.now())
         }
     };
-    let incomplete = |kind| manifest.flaws.iter().find(|flaw| flaw.kind == kind);
-    if let Some(flaw) = incomplete(FlawKind::Changed).or(incomplete(FlawKind::Unreadable)) {
+    let of = |kind: fn(FlawKind) -> bool| manifest.flaws.iter().find(|flaw| kind(flaw.kind));
+    let unreadable = |kind| kind == FlawKind::Unreadable;
+    if let Some(flaw) = of(FlawKind::is_restless).or(of(unreadable)) {
         let what = format!("it is not complete: {}", told_one(&flaw.path, &flaw.why));
         return Ok(Former::Other(what));
     }

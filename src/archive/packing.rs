@@ -38,10 +38,10 @@ impl Archived {
         content(&self.manifest.members)
     }
 
-    /// What is not in it as it was, of this kind.
-    pub fn flaws(&self, kind: FlawKind) -> Vec<&Flaw> {
+    /// What is not in it as it was, of such kinds.
+    pub fn flaws(&self, of: impl Fn(FlawKind) -> bool) -> Vec<&Flaw> {
         let flaws = self.manifest.flaws.iter();
-        flaws.filter(|flaw| flaw.kind == kind).collect()
+        flaws.filter(|flaw| of(flaw.kind)).collect()
     }
 }
 
@@ -81,7 +81,7 @@ impl Packing<'_> {
         let mut attempt = 1;
         loop {
             let (file, archived) = self.write(&archive)?;
-            let changed = archived.flaws(FlawKind::Changed);
+            let changed = archived.flaws(FlawKind::is_restless);
             if !changed.is_empty() && attempt < ATTEMPTS {
                 attempt += 1;
                 continue;

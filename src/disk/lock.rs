@@ -1,5 +1,6 @@
 //! A lock that the kernel lets go of when its holder dies, and a text that says who holds it.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::Path;
@@ -21,7 +22,7 @@ impl FileLock {
     /// Tries to take the lock, and writes `holder` into it.
     pub fn attempt(path: &Path, holder: &str) -> io::Result<LockAttempt> {
         use std::os::unix::fs::OpenOptionsExt;
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
@@ -29,6 +30,18 @@ impl FileLock {
             .mode(0o600)
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as _)
             .open(path)?;
+        FileLock::of(file, holder)
+    }
+
+    /// Like [`FileLock::attempt`], of a name in an open folder, wherever that folder may be by now.
+    pub fn attempt_in(dir: &super::Dir, name: &OsStr, holder: &str) -> io::Result<LockAttempt> {
+        use rustix::fs::{Mode, OFlags, openat};
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(dir, name, flags, Mode::RUSR | Mode::WUSR)?;
+        FileLock::of(File::from(file), holder)
+    }
+
+    fn of(mut file: File, holder: &str) -> io::Result<LockAttempt> {
         match file.try_lock() {
             Ok(()) => {
                 file.set_len(0)?;

@@ -15,7 +15,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::adopt::KEEP_DAYS;
-use super::preflight;
 use super::record::Record;
 use super::verify::{Difference, newest};
 use crate::base::wire::{self, WirePath};
@@ -240,7 +239,7 @@ fn place(home: &Home, source: &Path, to: &Path) -> Result<PathBuf> {
             return Err(error.at(to).hint(elsewhere));
         }
     }
-    if let Some((root, client)) = preflight::sync_folder(source)
+    if let Some((root, client)) = disk::sync_folder(source)
         && disk::is_inside(&real, root).map_err(look)?
     {
         let error =
@@ -272,7 +271,7 @@ fn room(to: &Path, survey: &Survey, force: bool) -> Result<u64> {
 
 fn warnings(to: &Path, record: &Record) -> Result<Vec<String>> {
     let mut warnings = Vec::new();
-    if let Some((_, client)) = preflight::sync_folder(to) {
+    if let Some((_, client)) = disk::sync_folder(to) {
         warnings.push(format!(
             "the pack would lie in a folder of {client}, which carries it to other devices"
         ));

@@ -24,12 +24,26 @@ use compress::Compressor;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlawKind {
-    /// It could not be read.
+    /// It could not be read. If it is a member all the same, what is packed from there on is zeros.
     Unreadable,
-    /// It was changed while it was read: what is packed is a beginning of it, or one of its states.
+    /// It was changed while it was read: what is packed may be a mixture of its states.
     Changed,
+    /// It grew while it was read: what is packed is its beginning, as long as it was when it was looked at.
+    Grew,
+    /// It was removed before it was read: what is packed in its place is zeros.
+    Vanished,
     /// It is neither file, folder nor link.
     Special,
+}
+
+impl FlawKind {
+    /// Whether it was there to be read, and did not hold still.
+    pub fn is_restless(self) -> bool {
+        matches!(
+            self,
+            FlawKind::Changed | FlawKind::Grew | FlawKind::Vanished
+        )
+    }
 }
 
 /// Something that is not in a pack as it was.
@@ -271,7 +285,7 @@ impl<'m> Reading<'m> {
             }
             Err(error) if crate::disk::is_nowhere(&error) => {
                 reading.note(
-                    FlawKind::Changed,
+                    FlawKind::Vanished,
                     "was removed while it was packed".to_owned(),
                 );
             }
@@ -316,7 +330,10 @@ impl<'m> Reading<'m> {
         let Some(file) = &self.file else { return };
         match Meta::of(file) {
             Ok(now) if now.same_state(self.state) => {}
-            Ok(now) => self.note(FlawKind::Changed, changed(&now, self.state)),
+            Ok(now) => {
+                let (kind, why) = changed(&now, self.state);
+                self.note(kind, why);
+            }
             Err(error) => self.note(FlawKind::Unreadable, human::io(&error)),
         }
     }
@@ -327,15 +344,15 @@ impl<'m> Reading<'m> {
     }
 }
 
-fn changed(now: &Meta, before: &Meta) -> String {
+fn changed(now: &Meta, before: &Meta) -> (FlawKind, String) {
     let by = human::size(now.size.abs_diff(before.size));
-    let what = match now.size.cmp(&before.size) {
-        _ if now.identity() != before.identity() => "was replaced".to_owned(),
-        Ordering::Equal => "was changed".to_owned(),
-        Ordering::Greater => format!("grew by {by}"),
-        Ordering::Less => format!("shrank by {by}"),
+    let (kind, what) = match now.size.cmp(&before.size) {
+        _ if now.identity() != before.identity() => (FlawKind::Changed, "was replaced".to_owned()),
+        Ordering::Equal => (FlawKind::Changed, "was changed".to_owned()),
+        Ordering::Greater => (FlawKind::Grew, format!("grew by {by}")),
+        Ordering::Less => (FlawKind::Changed, format!("shrank by {by}")),
     };
-    format!("{what} while it was packed")
+    (kind, format!("{what} while it was packed"))
 }
 
 fn read_small(folders: &mut Folders, member: &Member, state: &Meta, content: &mut [u8]) -> Read {
