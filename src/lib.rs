@@ -10,6 +10,7 @@
 //! | [`sessions`] | making, labelling, removing and restoring sessions; the index made to agree with the disk; project views |
 //! | [`history`] | session text in git: commit, log, diff, bring back, push, keep small |
 //! | [`archive`] | a session ⇄ `archive/<id>.tar.zst` |
+//! | [`backup`] | the cold stores: packs of what changed, snapshots, retention, bringing back |
 //! | [`browse`] | list sessions, show what is in them, also in archives |
 //! | [`pack`] | the .tar.zst format: write, read, verify, one member out of many |
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, swap, trash |
@@ -33,6 +34,7 @@
 )]
 
 pub mod archive;
+pub mod backup;
 pub mod base;
 pub mod browse;
 pub mod check;

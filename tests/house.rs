@@ -19,7 +19,7 @@ const FLOORS: [&[&str]; 7] = [
     &["state"],
     &["home"],
     &[
-        "archive", "browse", "check", "history", "migrate", "sessions",
+        "archive", "backup", "browse", "check", "history", "migrate", "sessions",
     ],
     &["cli"],
 ];

@@ -52,7 +52,7 @@ pub use meta::{FileKind, Meta, Stamp};
 pub use new_file::{NewFile, TEMPORARY_PREFIX, dress_file};
 pub use open_files::{OpenFile, OpenFiles, open_below, tells_open_files};
 pub use place::{is_inside, same_file};
-pub use process::{Process, host_name, is_root, own_ids, process, processes, run_in};
+pub use process::{Process, host_name, is_root, machine_id, own_ids, process, processes, run_in};
 pub use program::{Finished, run_git};
 pub use record_lock::{LockHolder, lock_holder};
 pub use space::{Space, drop_cache, sync_filesystem};

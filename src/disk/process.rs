@@ -142,6 +142,16 @@ pub fn own_ids() -> (u32, u32) {
     )
 }
 
+/// What tells this machine from all others, where the system keeps such a thing. See machine-id(5).
+pub fn machine_id() -> Option<String> {
+    let read = |path: &&str| std::fs::read_to_string(path).ok();
+    let text = ["/etc/machine-id", "/var/lib/dbus/machine-id"]
+        .iter()
+        .find_map(read)?;
+    let id = text.trim();
+    (!id.is_empty() && id != "uninitialized").then(|| id.to_owned())
+}
+
 /// What this machine calls itself.
 pub fn host_name() -> String {
     let name = rustix::system::uname();

@@ -1,0 +1,260 @@
+//! A store that is open. It is reached through its open folder alone: when the disk is unmounted in the middle, nothing
+//! is written to what then lies under its path.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+
+use super::Marker;
+use super::{PackRef, Snapshot, stamp};
+use crate::base::{Context, Error, Kind, Result, human};
+use crate::disk::{self, Dir, FileLock, LockAttempt, Meta};
+use crate::home::Home;
+use crate::pack::Pack;
+
+/// The folder of the snapshots.
+pub(super) const SNAPSHOTS: &str = "snapshots";
+
+/// The folder of the packs.
+pub(super) const PACKS: &str = "packs";
+
+/// The file whose lock whoever writes holds.
+const LOCK: &str = "lock";
+
+/// The longest snapshot that is read.
+const LONGEST: u64 = 1 << 30;
+
+/// How long is waited between two tries to take the lock.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A store. Reading needs nothing more; writing needs a [`LockedStore`].
+#[derive(Debug)]
+pub struct Store {
+    pub(super) dir: Dir,
+    path: PathBuf,
+    marker: Marker,
+}
+
+/// A store whose lock is held.
+#[derive(Debug)]
+pub struct LockedStore {
+    store: Store,
+    /// `None` where nothing can be written at all.
+    _lock: Option<FileLock>,
+}
+
+impl std::ops::Deref for LockedStore {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl Store {
+    /// Opens a store, whosever it is.
+    ///
+    /// # Errors
+    /// A folder that is not there or no store, or of a newer format.
+    pub fn open(path: &Path) -> Result<Store> {
+        let gone = || Error::failed("there is no backup store:").at(path);
+        let mount = "if it is on a disk that is not mounted, mount it";
+        let dir = Dir::open(path).map_err(|error| match disk::is_nowhere(&error) {
+            true => gone().hint(mount),
+            false => Error::io("can not open the backup store", path, error),
+        })?;
+        let marker = Marker::read(&dir).map_err(|error| within(error, path))?;
+        let marker = marker.ok_or_else(|| {
+            gone().hint(mount).hint(format!(
+                "`wbhome backup init {}` makes one",
+                human::quoted(path)
+            ))
+        })?;
+        Ok(Store {
+            dir,
+            path: path.to_path_buf(),
+            marker,
+        })
+    }
+
+    /// Opens the store of this home on this machine.
+    ///
+    /// # Errors
+    /// Also one that belongs to another home, machine or place.
+    pub fn open_of(path: &Path, home: &Home) -> Result<Store> {
+        let store = Store::open(path)?;
+        match store.marker.disagrees(home)? {
+            None => Ok(store),
+            Some(why) => Err(Error::failed(format!("the store is not this home's, {why}:"))
+                .at(path)
+                .hint(format!(
+                    "if the home was moved or restored, and nobody writes into the store from the old place: `wbhome backup adopt {}`",
+                    human::quoted(path)
+                ))),
+        }
+    }
+
+    /// Its folder, as it was named.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whose it is.
+    pub fn marker(&self) -> &Marker {
+        &self.marker
+    }
+
+    /// Takes its lock, waiting for at most `wait`. A store that can not be written at all needs none.
+    ///
+    /// # Errors
+    /// [`Kind::Locked`] with the holder's name, and interruption.
+    pub fn lock(self, wait: Duration, command: &str, context: &Context) -> Result<LockedStore> {
+        let since = context.clock.now().strftime("%Y-%m-%dT%H:%M:%SZ");
+        let pid = std::process::id();
+        let host = disk::host_name();
+        let holder = format!("wbhome {command} (process {pid} on {host}, since {since})");
+        let begun = Instant::now();
+        loop {
+            let attempt = FileLock::attempt_in(&self.dir, OsStr::new(LOCK), &holder);
+            let other = match attempt {
+                Ok(LockAttempt::Got(lock)) => {
+                    return Ok(LockedStore {
+                        store: self,
+                        _lock: Some(lock),
+                    });
+                }
+                Ok(LockAttempt::HeldBy(other)) => other,
+                Err(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
+                    return Ok(LockedStore {
+                        store: self,
+                        _lock: None,
+                    });
+                }
+                Err(error) => {
+                    let lock = self.path.join(LOCK);
+                    return Err(Error::io("can not take the lock", lock, error));
+                }
+            };
+            context.stop.check()?;
+            if begun.elapsed() >= wait {
+                let who = match other.trim() {
+                    "" => "somebody else".to_owned(),
+                    other => human::escape(other).into_owned(),
+                };
+                return Err(Error::new(
+                    Kind::Locked,
+                    format!("the backup store is in use by {who}:"),
+                )
+                .at(&self.path)
+                .hint("wait until it is done; --lock-wait says for how long"));
+            }
+            std::thread::sleep(PAUSE.min(wait));
+        }
+    }
+
+    /// The moments of its snapshots, the oldest first.
+    ///
+    /// # Errors
+    /// When they can not be listed.
+    pub fn snapshots(&self) -> Result<Vec<Timestamp>> {
+        let folder = self.path.join(SNAPSHOTS);
+        let names = match self.dir.open_beneath(Path::new(SNAPSHOTS)) {
+            Err(error) if disk::is_nowhere(&error) => return Ok(Vec::new()),
+            opened => opened.and_then(|dir| dir.names()),
+        };
+        let names = names.map_err(|e| Error::io("can not list the folder", &folder, e))?;
+        let moment = |name: &OsStr| stamp::read(name.to_str()?.strip_suffix(".json")?);
+        let mut found: Vec<Timestamp> = names.iter().filter_map(|(name, _)| moment(name)).collect();
+        found.sort();
+        Ok(found)
+    }
+
+    /// The path of a snapshot.
+    pub fn snapshot_file(&self, at: Timestamp) -> PathBuf {
+        self.path.join(SNAPSHOTS).join(snapshot_name(at))
+    }
+
+    /// Reads a snapshot.
+    ///
+    /// # Errors
+    /// One that can not be read or understood.
+    pub fn snapshot(&self, at: Timestamp) -> Result<Snapshot> {
+        let path = self.snapshot_file(at);
+        let read = self
+            .dir
+            .open_beneath(Path::new(SNAPSHOTS))
+            .and_then(|dir| disk::read_small_in(&dir, snapshot_name(at).as_ref(), LONGEST))
+            .and_then(|text| text.ok_or_else(|| std::io::ErrorKind::NotFound.into()))
+            .map_err(|e| Error::io("can not read the snapshot", &path, e))?;
+        Snapshot::parse(&read).map_err(|error| {
+            Error::new(error.kind(), format!("the snapshot {error}:"))
+                .at(&path)
+                .hint(
+                    "move it out of the store if the disk has damaged it: the others do without it",
+                )
+        })
+    }
+
+    /// Opens a pack. Its length has been compared, and nothing else.
+    ///
+    /// # Errors
+    /// One that is not there, of another length, or no pack.
+    pub fn pack(&self, pack: &PackRef) -> Result<Pack> {
+        let path = self.path.join(&pack.file);
+        let file = self
+            .open_file(Path::new(&pack.file))
+            .map_err(|e| Error::io("can not open the pack", &path, e))?;
+        let opened = Pack::of(file, &path)?;
+        match opened.size() == pack.bytes {
+            true => Ok(opened),
+            false => Err(Error::failed(format!(
+                "the pack is {} long, and was {} when it was written:",
+                human::count(opened.size()),
+                human::count(pack.bytes)
+            ))
+            .at(&path)),
+        }
+    }
+
+    /// Whether a pack lies there, as long as it was written. Reads nothing of it.
+    pub(super) fn has(&self, pack: &PackRef) -> bool {
+        let file = Path::new(&pack.file);
+        let found = file
+            .parent()
+            .zip(file.file_name())
+            .and_then(|(parent, name)| {
+                let dir = self.dir.open_beneath(parent).ok()?;
+                dir.find(name).ok()?
+            });
+        found.is_some_and(|meta: Meta| meta.kind == disk::FileKind::File && meta.size == pack.bytes)
+    }
+
+    fn open_file(&self, rel: &Path) -> std::io::Result<std::fs::File> {
+        let (Some(parent), Some(name)) = (rel.parent(), rel.file_name()) else {
+            return Err(std::io::ErrorKind::NotFound.into());
+        };
+        self.dir.open_beneath(parent)?.open_file(name)
+    }
+
+    /// Whether its path still leads to what is open.
+    pub(super) fn is_still_there(&self) -> bool {
+        let here = self.dir.meta();
+        let there = Dir::open(&self.path).and_then(|dir| dir.meta());
+        matches!((here, there), (Ok(here), Ok(there)) if here.identity() == there.identity())
+    }
+}
+
+/// The name of a snapshot.
+pub(super) fn snapshot_name(at: Timestamp) -> String {
+    format!("{}.json", stamp::name(at))
+}
+
+/// An error whose path is relative to the store, with the whole path.
+fn within(error: Error, store: &Path) -> Error {
+    match error.path().map(|path| store.join(path)) {
+        Some(path) => error.at(path),
+        None => error,
+    }
+}
