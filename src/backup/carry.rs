@@ -61,6 +61,8 @@ pub(super) fn next(
 
 fn present(place: Place, found: Found, former: Option<&Item>, now: &Now) -> Option<Item> {
     let (newest, archive) = match (found.folder, found.archive) {
+        // An archive that could not be copied this time: the former copy stands for it.
+        (Some(folder), None) if found.failed => (folder, former.and_then(former_archive)),
         (Some(folder), archive) => (folder, archive),
         // Only its folder failed: the former pack of that still stands for it.
         (None, archive) if found.failed => match former {
@@ -68,10 +70,13 @@ fn present(place: Place, found: Found, former: Option<&Item>, now: &Now) -> Opti
                 let mut item = former.clone();
                 item.standing = Standing::Present;
                 item.since = None;
-                item.archive = match former.newest.form {
-                    Form::Archive => None,
-                    Form::Packed => archive.or_else(|| former.archive.clone()),
-                };
+                match former.newest.form {
+                    Form::Archive => {
+                        item.newest = archive.unwrap_or(item.newest);
+                        item.archive = None;
+                    }
+                    Form::Packed => item.archive = archive.or_else(|| former.archive.clone()),
+                }
                 return Some(item);
             }
             None => (archive?, None),
@@ -105,6 +110,12 @@ fn present(place: Place, found: Found, former: Option<&Item>, now: &Now) -> Opti
         session_id: found.session_id,
         entry: found.entry,
     })
+}
+
+/// The last copy of its archive.
+fn former_archive(former: &Item) -> Option<PackRef> {
+    let mut packs = std::iter::once(&former.newest).chain(&former.archive);
+    packs.find(|pack| pack.form == Form::Archive).cloned()
 }
 
 /// The newest pack that holds everything.

@@ -93,8 +93,21 @@ fn is_store_of(home: &Home, dir: &Path) -> Result<bool> {
     let names = opened
         .names()
         .map_err(|e| Error::io("can not list the folder", dir, e))?;
-    // A filesystem of its own begins with this folder.
-    let others = names.iter().find(|(name, _)| name != "lost+found");
+    // A filesystem of its own begins with the first; the others are left by an `init` that was killed.
+    let is_ours = |name: &std::ffi::OsStr| {
+        let empty = |folder: &str| {
+            let opened = opened.open_beneath(Path::new(folder));
+            opened
+                .and_then(|dir| dir.names())
+                .is_ok_and(|names| names.is_empty())
+        };
+        match name.to_str() {
+            Some("lost+found" | PROBE) => true,
+            Some(folder @ (PACKS | SNAPSHOTS)) => empty(folder),
+            _ => false,
+        }
+    };
+    let others = names.iter().find(|(name, _)| !is_ours(name));
     match others {
         None => Ok(false),
         Some((name, _)) => Err(

@@ -280,10 +280,11 @@ impl Night<'_> {
         form == Form::Packed || !has_folder()
     }
 
-    /// Sessions that have another name now. One that lost something on the way is missing all the same.
+    /// Sessions that have another name now. One that lost something on the way, or before, is missing all the same: its
+    /// former packs would be forgotten with its name.
     fn renamed(&self, plan: &Plan) -> BTreeSet<Place> {
         let whole = |(item, place): (&Item, &Place)| {
-            let last = last_complete(item)?;
+            let last = last_complete(item).filter(|_| item.kept.is_empty())?;
             let (_, made) = self
                 .made
                 .iter()
@@ -300,7 +301,7 @@ impl Night<'_> {
         let mut lost = Vec::new();
         items.retain_mut(|item| {
             let mut gone = |pack: &PackRef| {
-                let gone = !self.store.has(pack);
+                let gone = self.store.is_gone(pack);
                 if gone {
                     lost.push(format!(
                         "{}: {}",
@@ -351,7 +352,10 @@ impl Night<'_> {
 
     fn told(self, plan: Plan, snapshot: Snapshot, packed: Vec<Packed>) -> Outcome {
         let mut unread = plan.unread;
-        unread.extend(self.unread.into_iter().map(|(_, unread)| unread));
+        // Packed side by side, so in any order.
+        let mut later = self.unread;
+        later.sort_by(|(one, _), (other, _)| one.cmp(other));
+        unread.extend(later.into_iter().map(|(_, unread)| unread));
         let mut outcome = Outcome {
             store: plan.store,
             snapshot: Some(snapshot.at),
@@ -370,7 +374,12 @@ impl Night<'_> {
         };
         for item in &snapshot.items {
             let what = item.place.shown();
-            for flaw in &item.newest.flaws {
+            // Of what is gone nobody can read more.
+            let flaws = &item.newest.flaws;
+            for flaw in flaws
+                .iter()
+                .filter(|_| item.standing == Standing::Present)
+            {
                 outcome.unread.push(Unread {
                     what: what.clone(),
                     path: WirePath(flaw.path.to_path_buf()),

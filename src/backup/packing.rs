@@ -345,9 +345,16 @@ fn turns(
                 path.parent() == Some(Path::new("context")) && turn_number(name).is_some();
             is_turn.then(|| name.to_owned())
         };
+        // What vanished before it was read is zeros: the pack before this one has it, and has to be kept for that.
+        let flaws = manifest.flaws.iter();
+        let vanished: std::collections::BTreeSet<&Path> = flaws
+            .filter(|flaw| flaw.kind == FlawKind::Vanished)
+            .map(|flaw| &*flaw.path)
+            .collect();
         manifest
             .members
             .iter()
+            .filter(|m| !vanished.contains(&*m.path))
             .filter_map(|m| turn(&m.path))
             .collect()
     };

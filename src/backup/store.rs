@@ -224,15 +224,23 @@ impl Store {
 
     /// Whether a pack lies there, as long as it was written. Reads nothing of it.
     pub(super) fn has(&self, pack: &PackRef) -> bool {
+        self.look_at(pack)
+            .is_ok_and(|meta| meta.kind == disk::FileKind::File && meta.size == pack.bytes)
+    }
+
+    /// Whether a pack is not there any more, for sure: one that is damaged, or that a failing disk does not show, may be
+    /// all that is left of a session, and has to be named further on.
+    pub(super) fn is_gone(&self, pack: &PackRef) -> bool {
+        self.look_at(pack)
+            .is_err_and(|error| disk::is_nowhere(&error))
+    }
+
+    fn look_at(&self, pack: &PackRef) -> std::io::Result<Meta> {
         let file = Path::new(&pack.file);
-        let found = file
-            .parent()
-            .zip(file.file_name())
-            .and_then(|(parent, name)| {
-                let dir = self.dir.open_beneath(parent).ok()?;
-                dir.find(name).ok()?
-            });
-        found.is_some_and(|meta: Meta| meta.kind == disk::FileKind::File && meta.size == pack.bytes)
+        let (Some(parent), Some(name)) = (file.parent(), file.file_name()) else {
+            return Err(std::io::ErrorKind::NotFound.into());
+        };
+        self.dir.open_beneath(parent)?.stat(name)
     }
 
     fn open_file(&self, rel: &Path) -> std::io::Result<std::fs::File> {

@@ -10,6 +10,7 @@
     reason = "each test binary uses a part of this, lays out its own folders and says what went wrong"
 )]
 
+pub mod cold;
 pub mod corpus;
 pub mod git;
 pub mod moving;

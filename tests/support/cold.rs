@@ -1,0 +1,148 @@
+//! A home with a cold store, nights by number, and what stock tools find in the store.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{Entry, Place, Ran, tree};
+
+/// Three o'clock in a night, counted from the first of June 2024.
+pub fn night(n: i64) -> String {
+    let first: jiff::Timestamp = "2024-06-01T03:00:00Z".parse().unwrap();
+    let then = first + jiff::SignedDuration::from_hours(24 * (n - 1));
+    then.to_string()
+}
+
+/// Waits until what was just written does not look as if it were being written.
+pub fn rest() {
+    std::thread::sleep(std::time::Duration::from_millis(40));
+}
+
+impl Place {
+    /// [`Place::with_sessions`] with the store `cold`.
+    pub fn with_store() -> Place {
+        let place = Place::with_sessions();
+        place.ok(["backup", "init", "cold", "-q"]);
+        place
+    }
+
+    /// Runs the program in a night.
+    pub fn at(&self, n: i64, args: &[&str]) -> Ran {
+        self.run_with(&[("WBHOME_NOW", &night(n))], args)
+    }
+
+    /// `backup run` in a night, which must end so, and what it says of the one store.
+    #[track_caller]
+    pub fn backup(&self, n: i64, exit: i32) -> Value {
+        rest();
+        let ran = self.at(n, &["backup", "run", "--json"]);
+        ran.expect(exit);
+        ran.json()["stores"][0].clone()
+    }
+
+    /// The files of the snapshots, the oldest first.
+    pub fn snapshots(&self) -> Vec<PathBuf> {
+        let names = std::fs::read_dir(self.path("cold/snapshots")).unwrap();
+        let mut names: Vec<PathBuf> = names.map(|name| name.unwrap().path()).collect();
+        names.sort();
+        names
+    }
+
+    /// The newest snapshot.
+    pub fn snapshot(&self) -> Value {
+        read(self.snapshots().last().unwrap())
+    }
+
+    /// Every pack that lies in the store, relative to it.
+    pub fn packs(&self) -> Vec<String> {
+        let cold = self.path("cold");
+        let files = walkdir::WalkDir::new(cold.join("packs")).sort_by_file_name();
+        files
+            .into_iter()
+            .map(|entry| entry.unwrap())
+            .filter(|entry| entry.file_type().is_file())
+            .map(|entry| {
+                let rel = entry.path().strip_prefix(&cold).unwrap();
+                rel.to_str().unwrap().to_owned()
+            })
+            .collect()
+    }
+
+    /// A pack of the store unpacked by stock tools: its top folder.
+    pub fn unpack(&self, file: &str) -> PathBuf {
+        let into = self.path("unpacked");
+        let _ = std::fs::remove_dir_all(&into);
+        std::fs::create_dir(&into).unwrap();
+        let pack = self.path("cold").join(file);
+        super::home::tool(
+            "tar",
+            &[
+                "--zstd",
+                "-xpf",
+                pack.to_str().unwrap(),
+                "-C",
+                into.to_str().unwrap(),
+            ],
+        );
+        let tops: Vec<PathBuf> = std::fs::read_dir(&into)
+            .unwrap()
+            .map(|top| top.unwrap().path())
+            .collect();
+        assert_eq!(tops.len(), 1, "{file}: {tops:?}");
+        tops[0].clone()
+    }
+
+    /// A session of the home.
+    pub fn of_session(&self, id: &str) -> BTreeMap<Vec<u8>, Entry> {
+        tree(&self.home().join("sessions").join(id))
+    }
+
+    /// Everything in the store, to be compared.
+    pub fn store(&self) -> BTreeMap<Vec<u8>, Entry> {
+        tree(&self.path("cold"))
+    }
+}
+
+/// A JSON file.
+pub fn read(file: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+}
+
+/// The item of a session in a snapshot.
+pub fn item<'s>(snapshot: &'s Value, id: &str) -> Option<&'s Value> {
+    let mut items = snapshot["items"].as_array().unwrap().iter();
+    items.find(|item| item["kind"] == "session" && item["name"] == id)
+}
+
+/// What a run has packed, by name.
+pub fn packed(ran: &Value) -> Vec<String> {
+    let packed = ran["packed"].as_array().unwrap().iter();
+    packed
+        .map(|packed| packed["what"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Every pack that a snapshot names.
+pub fn named(snapshot: &Value) -> Vec<String> {
+    fn find(value: &Value, out: &mut Vec<String>) {
+        match value {
+            Value::Object(fields) => {
+                if let (Some(Value::String(file)), true) =
+                    (fields.get("file"), fields.contains_key("blake3"))
+                    && fields.contains_key("form")
+                {
+                    out.push(file.clone());
+                }
+                fields.values().for_each(|value| find(value, out));
+            }
+            Value::Array(values) => values.iter().for_each(|value| find(value, out)),
+            _ => {}
+        }
+    }
+    let mut out = Vec::new();
+    find(snapshot, &mut out);
+    out.sort();
+    out.dedup();
+    out
+}
