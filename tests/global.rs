@@ -899,7 +899,7 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 33] = [
+    const ELSEWHERE: [(&str, &str); 39] = [
         ("commit.noted", "tests/commit.rs"),
         ("commit.locked", "tests/commit.rs"),
         ("commit.packed", "tests/commit.rs"),
@@ -933,6 +933,12 @@ mod killed {
         ("mend.link-kept", "tests/repair.rs"),
         ("mend.pointed", "tests/repair.rs"),
         ("trash.emptied", "tests/repair.rs"),
+        ("backup.pack", "tests/backup_store.rs"),
+        ("backup.copy", "tests/backup_store.rs"),
+        ("backup.packed", "tests/backup_store.rs"),
+        ("backup.snapshot", "tests/backup_store.rs"),
+        ("prune.snapshot", "tests/backup_store.rs"),
+        ("prune.pack", "tests/backup_store.rs"),
     ];
 
     #[test]

@@ -291,6 +291,71 @@ documents! {
     "session to bring back" ToBringBack {
         id: String, files: Null<u64>, bytes: Null<u64>, packed: u64, foreign: bool, folder: bool,
     }
+    "wbhome/backup-init/1" BackupInit {
+        schema: String, store: Location, exists: bool, configured: bool, without_state: Null<String>, notes: Vec<String>,
+    }
+    "wbhome/backup-run/1" BackupRun { schema: String, stores: Vec<StoreNight>, failed: Vec<FailedStore>, }
+    "night of a store" StoreNight {
+        store: Location, snapshot: Null<Timestamp>, clock: Null<Timestamp>, packed: Vec<ThingPacked>, unchanged: u64,
+        waiting: Vec<String>, unread: Vec<UnreadThing>, shrunken: Vec<ShrunkenSession>, missing: Vec<GoneThing>,
+        removed: Vec<GoneThing>, lost: Vec<String>, no_room: Vec<String>, let_go: u64, notes: Vec<String>,
+    }
+    "thing packed" ThingPacked {
+        what: String, form: String, why: String, files: u64, bytes: u64, packed: u64, restless: u64,
+    }
+    "unread thing" UnreadThing { what: String, path: String, path_bytes: Absent<String>, why: String, }
+    "shrunken session" ShrunkenSession { session: String, why: String, since: Timestamp, pack: String, }
+    "gone thing" GoneThing { what: String, since: Timestamp, new: bool, }
+    "failed store" FailedStore { store: Location, kind: String, message: String, hints: Vec<String>, }
+    "wbhome/backup-run-plan/1" BackupRunPlan {
+        schema: String, stores: Vec<StoreNightPlan>, failed: Vec<FailedStore>,
+    }
+    "night to come" StoreNightPlan {
+        store: Location, at: Timestamp, clock: Null<Timestamp>, after: Null<Timestamp>, packs: Vec<ThingToPack>,
+        unchanged: u64, waiting: Vec<String>, unread: Vec<UnreadThing>, notes: Vec<String>,
+    }
+    "thing to pack" ThingToPack {
+        what: String, form: String, why: String, first: Absent<String>, more: Absent<u64>, files: u64, bytes: u64,
+    }
+    "wbhome/backup-ls/1" BackupLs { schema: String, stores: Vec<ListedStore>, failed: Vec<FailedStore>, }
+    "listed store" ListedStore {
+        store: Location, home: Location, snapshots: Vec<ListedSnapshot>, packs: u64, bytes: u64,
+        unreadable: Vec<String>,
+    }
+    "listed snapshot" ListedSnapshot {
+        at: Timestamp, sessions: u64, missing: u64, partial: u64, packed: u64, bytes: u64,
+    }
+    "wbhome/backup-ls-session/1" BackupLsSession {
+        schema: String, stores: Vec<StoredSession>, failed: Vec<FailedStore>,
+    }
+    "session in a store" StoredSession {
+        store: Location, session: String, standing: Null<String>, packs: Vec<ListedPack>,
+    }
+    "listed pack" ListedPack {
+        at: Timestamp, form: String, complete: bool, turns: Null<u64>, files: u64, content: u64, bytes: u64,
+        file: String, kept: Null<String>,
+    }
+    "wbhome/backup-verify/1" BackupVerify {
+        schema: String, stores: Vec<VerifiedStore>, failed: Vec<FailedStore>,
+    }
+    "verified store" VerifiedStore {
+        store: Location, snapshots: u64, packs: u64, bytes: u64, broken: Vec<BrokenPack>, unreadable: Vec<String>,
+    }
+    "broken pack" BrokenPack { what: String, file: String, why: String, snapshot: Timestamp, }
+    "wbhome/backup-prune/1" BackupPrune { schema: String, stores: Vec<PrunedStore>, failed: Vec<FailedStore>, }
+    "pruned store" PrunedStore {
+        store: Location, snapshots: Vec<Timestamp>, packs: Vec<GoingPack>, bytes: u64, snapshots_kept: u64,
+        packs_kept: u64,
+    }
+    "going pack" GoingPack { file: String, bytes: u64, }
+    "wbhome/backup-adopt/1" BackupAdopt {
+        schema: String, store: Location, from: Location, to: Location, changed: bool,
+    }
+    "wbhome/backup-accept/1" BackupAccept {
+        schema: String, stores: Vec<AcceptedStore>, failed: Vec<FailedStore>,
+    }
+    "accepted store" AcceptedStore { store: Location, sessions: Vec<AcceptedSession>, }
+    "accepted session" AcceptedSession { session: String, gone: bool, former: u64, }
     "wbhome/migrate/1" Migrate {
         schema: String, source: Exact, home: String, started: Timestamp, finished: Timestamp,
         keep_until: Timestamp, resumed: bool, totals: Totals, classes: Classes, references: References,
@@ -395,10 +460,14 @@ documents! {
 }
 
 /// Documents whose fields are those of another.
-const ALIKE: [(&str, &str); 5] = [
+const ALIKE: [(&str, &str); 9] = [
     ("wbhome/commit-plan/1", "wbhome/commit/1"),
     ("wbhome/relink-undo/1", "wbhome/migrate-undo/1"),
     ("wbhome/relink-undo-plan/1", "wbhome/migrate-undo-plan/1"),
+    ("wbhome/backup-init-plan/1", "wbhome/backup-init/1"),
+    ("wbhome/backup-prune-plan/1", "wbhome/backup-prune/1"),
+    ("wbhome/backup-adopt-plan/1", "wbhome/backup-adopt/1"),
+    ("wbhome/backup-accept-plan/1", "wbhome/backup-accept/1"),
     ("finding", "wbhome/finding/1"),
     ("wbhome/empty-trash-plan/1", "wbhome/empty-trash/1"),
 ];
@@ -432,6 +501,8 @@ fn no_nulls_left_out(value: &Value) {
                     "turn",
                     "count",
                     "session",
+                    "first",
+                    "more",
                 ];
                 let of_finding = key == "command" && fields.contains_key("detail");
                 assert!(
@@ -848,6 +919,107 @@ fn archive_and_back() {
 }
 
 #[test]
+fn backup() {
+    let place = Place::with_sessions();
+    let plan = read::<BackupInit>(
+        "backup-init-plan/1",
+        &json(&place, &["backup", "init", "cold", "-n"]),
+    );
+    assert!(!plan.exists && !plan.configured && plan.without_state.0.is_none());
+    let args = ["backup", "init", "cold"];
+    let made: BackupInit = read("backup-init/1", &json(&place, &args));
+    assert_eq!(made.store.path, place.path("cold").to_str().unwrap());
+    assert!(read::<BackupInit>("backup-init/1", &json(&place, &args)).exists);
+    let run = ["backup", "run"];
+    let plan: BackupRunPlan = read(
+        "backup-run-plan/1",
+        &json(&place, &[&run[..], &["-n"]].concat()),
+    );
+    let first = &plan.stores[0].packs[0];
+    assert_eq!((&*first.form, &*first.why), ("packed", "new"));
+    assert!(plan.stores[0].after.0.is_none());
+    support::cold::rest();
+    let done: BackupRun = read("backup-run/1", &json(&place, &run));
+    assert_eq!(done.stores[0].packed.len(), 5);
+    assert_eq!(
+        done.stores[0].snapshot.0.unwrap(),
+        support::NOW.parse::<Timestamp>().unwrap()
+    );
+    // Something shrinks, something is removed, something is missing, and of two stores one is not there.
+    let sessions = place.home().join("sessions");
+    std::fs::remove_file(sessions.join("20240603_crawler/context/turn_001.json")).unwrap();
+    std::fs::remove_dir_all(sessions.join("20240605_api_refactor")).unwrap();
+    place.ok(["rm", "20240604_数据清洗", "-q"]);
+    place.session("20240606_a", 6);
+    support::cold::rest();
+    let plan: BackupRunPlan = read("backup-run-plan/1", &json(&place, &["backup", "run", "-n"]));
+    let crawler = plan.stores[0]
+        .packs
+        .iter()
+        .find(|thing| thing.what == "20240603_crawler");
+    assert!(crawler.is_some_and(|thing| thing.first.is_some() && thing.more == Some(0)));
+    place.ok(["backup", "init", "second", "-q"]);
+    std::fs::remove_dir_all(place.path("second")).unwrap();
+    let done: BackupRun = read("backup-run/1", &json(&place, &run));
+    let night = &done.stores[0];
+    assert_eq!(night.shrunken[0].session, "20240603_crawler");
+    assert_eq!(
+        (&*night.missing[0].what, night.missing[0].new),
+        ("20240605_api_refactor", true)
+    );
+    assert_eq!(night.removed[0].what, "20240604_数据清洗");
+    assert_eq!(
+        (&*done.failed[0].kind, done.failed[0].hints.is_empty()),
+        ("failed", false)
+    );
+    let store = ["--store", "cold"];
+    let of = |args: &[&str]| json(&place, &[&["backup"], args, &store].concat());
+    let listed: BackupLs = read("backup-ls/1", &of(&["ls"]));
+    assert_eq!(
+        (
+            listed.stores[0].snapshots.len(),
+            listed.stores[0].snapshots[0].missing
+        ),
+        (2, 1)
+    );
+    let listed: BackupLsSession = read("backup-ls-session/1", &of(&["ls", "crawler"]));
+    assert!(listed.stores[0].packs[1].kept.0.is_some());
+    assert_eq!(listed.stores[0].standing.0.as_deref(), Some("present"));
+    let verified: BackupVerify = read("backup-verify/1", &of(&["verify"]));
+    assert!(verified.stores[0].broken.is_empty());
+    let pack = place.path("cold").join(&listed.stores[0].packs[0].file);
+    std::fs::write(pack, "").unwrap();
+    let verified: BackupVerify = read("backup-verify/1", &of(&["verify"]));
+    assert_eq!(verified.stores[0].broken[0].what, "20240603_crawler");
+    let args = ["accept", "20240603_crawler", "20240605_api_refactor"];
+    let accepted: BackupAccept = read("backup-accept-plan/1", &of(&[&args[..], &["-n"]].concat()));
+    assert_eq!(accepted.stores[0].sessions[0].former, 1);
+    let accepted: BackupAccept = read("backup-accept/1", &of(&args));
+    assert!(!accepted.stores[0].sessions[0].gone && accepted.stores[0].sessions[1].gone);
+    place.put(
+        "cold/packs/sessions/20240606_a/20200101T000000Z.tar.zst",
+        "x",
+    );
+    let plan: BackupPrune = read("backup-prune-plan/1", &of(&["prune", "-n"]));
+    assert_eq!(
+        (plan.stores[0].packs.len(), plan.stores[0].packs[0].bytes),
+        (1, 1)
+    );
+    let done: BackupPrune = read("backup-prune/1", &of(&["prune"]));
+    assert_eq!(done.stores[0].packs.len(), 1);
+    let plan: BackupAdopt = read(
+        "backup-adopt-plan/1",
+        &json(&place, &["backup", "adopt", "cold", "-n"]),
+    );
+    assert!(!plan.changed);
+    let done: BackupAdopt = read(
+        "backup-adopt/1",
+        &json(&place, &["backup", "adopt", "cold"]),
+    );
+    assert_eq!(done.from.path, done.to.path);
+}
+
+#[test]
 fn commit() {
     let place = Place::with_sessions();
     place.put_home("sessions/20240603_crawler/artifacts/a.bin", b"\0");
@@ -1189,6 +1361,15 @@ fn every_schema_and_every_field_is_documented() {
     );
 }
 
+/// `verb/1`.
+fn is_schema(text: &str) -> bool {
+    let parts = text.split_once('/');
+    parts.is_some_and(|(verb, number)| {
+        let plain = |c: char| c.is_ascii_lowercase() || c == '-';
+        !verb.is_empty() && verb.chars().all(plain) && number.parse::<u32>().is_ok()
+    })
+}
+
 /// What the sources hand to be printed is declared here.
 #[test]
 fn every_schema_in_the_sources_is_declared() {
@@ -1200,10 +1381,18 @@ fn every_schema_in_the_sources_is_declared() {
             continue;
         }
         let text = std::fs::read_to_string(entry.path()).unwrap();
-        for call in ["console.result(", "console.report(", "console.document("] {
+        // What is printed for each store gets its schema on the way.
+        for call in [
+            "console.result(",
+            "console.report(",
+            "console.document(",
+            "in_each(",
+            "let schema = ",
+        ] {
             for after in text.split(call).skip(1) {
-                let schema = after.split('"').nth(1).unwrap();
-                printed.insert(format!("wbhome/{schema}"));
+                let statement = after.split(';').next().unwrap();
+                let names = statement.split('"').filter(|name| is_schema(name));
+                printed.extend(names.map(|name| format!("wbhome/{name}")));
             }
         }
     }

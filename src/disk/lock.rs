@@ -46,7 +46,8 @@ impl FileLock {
             Ok(()) => {
                 file.set_len(0)?;
                 file.rewind()?;
-                file.write_all(holder.as_bytes())?;
+                // The lock is held without it, too, and whoever wants to make room on a full disk has to get it.
+                let _ = file.write_all(holder.as_bytes());
                 Ok(LockAttempt::Got(FileLock(file)))
             }
             Err(TryLockError::WouldBlock) => {

@@ -98,9 +98,15 @@ impl Place {
         tree(&self.home().join("sessions").join(id))
     }
 
-    /// Everything in the store, to be compared.
+    /// Everything in the store but its lock, to be compared.
     pub fn store(&self) -> BTreeMap<Vec<u8>, Entry> {
-        tree(&self.path("cold"))
+        let mut store = tree(&self.path("cold"));
+        store.remove(&b"lock"[..]);
+        // The lock may have been made in it.
+        if let Some(top) = store.get_mut(&b""[..]) {
+            top.mtime = (0, 0);
+        }
+        store
     }
 }
 
