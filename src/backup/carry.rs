@@ -179,3 +179,87 @@ pub(super) fn half_gone(
     }
     (gone.len() * 2 > all).then_some((gone, all))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(n: i64) -> Timestamp {
+        Timestamp::from_second(n * 86_400).unwrap()
+    }
+
+    fn pack(n: i64, form: Form) -> PackRef {
+        PackRef {
+            file: format!("{n}-{form:?}"),
+            form,
+            at: day(n),
+            bytes: 1,
+            blake3: String::new(),
+            files: 1,
+            content: 1,
+            turns: Some(1),
+            seen: Some(String::new()),
+            restless: 0,
+            unreadable: 0,
+            flaws: Vec::new(),
+        }
+    }
+
+    /// The item that follows: what was packed of its folder and its archive, and whether one of them could not be.
+    fn after(former: &Item, packs: [Option<PackRef>; 2], failed: bool) -> Item {
+        let [folder, archive] = packs;
+        let found = Found {
+            folder,
+            archive,
+            failed,
+            ..Found::default()
+        };
+        let nobody = (BTreeSet::new(), BTreeSet::new());
+        let now = Now {
+            at: day(9),
+            keep_deleted: Duration::MAX,
+            removed: &nobody.0,
+            renamed: &nobody.1,
+        };
+        present(former.place.clone(), found, Some(former), &now).unwrap()
+    }
+
+    fn item(newest: PackRef, archive: Option<PackRef>) -> Item {
+        Item {
+            place: Place::Session(crate::home::SessionId::adopt("20240603_a").unwrap()),
+            standing: Standing::Present,
+            since: None,
+            newest,
+            complete: None,
+            archive,
+            kept: Vec::new(),
+            session_id: None,
+            entry: None,
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_packed_stays_what_it_was() {
+        use Form::{Archive, Packed};
+        let files = |item: Item| (item.newest.file, item.archive.map(|pack| pack.file));
+        let named = |newest: PackRef, archive: Option<PackRef>| {
+            (newest.file, archive.map(|pack| pack.file))
+        };
+        let both = item(pack(1, Packed), Some(pack(1, Archive)));
+        // The archive failed, then the folder, then both.
+        let now = after(&both, [Some(pack(2, Packed)), None], true);
+        assert_eq!(files(now), named(pack(2, Packed), Some(pack(1, Archive))));
+        let now = after(&both, [None, Some(pack(2, Archive))], true);
+        assert_eq!(files(now), named(pack(1, Packed), Some(pack(2, Archive))));
+        assert_eq!(files(after(&both, [None, None], true)), files(both.clone()));
+        // It is gone on purpose, and nothing failed.
+        let now = after(&both, [Some(pack(2, Packed)), None], false);
+        assert_eq!(files(now), named(pack(2, Packed), None));
+        // There was only an archive, and the new folder can not be packed.
+        let alone = item(pack(1, Archive), None);
+        let now = after(&alone, [None, Some(pack(2, Archive))], true);
+        assert_eq!(files(now), named(pack(2, Archive), None));
+        let now = after(&alone, [None, None], true);
+        assert_eq!(files(now), named(pack(1, Archive), None));
+    }
+}
