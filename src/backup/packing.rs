@@ -1,6 +1,7 @@
 //! One thing into a pack of the store, under its final name. Nothing is synced here: a run does that once for all of its
 //! packs, reads them back, and only then names them in a snapshot.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -333,33 +334,62 @@ pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String
     })
 }
 
-fn turns(
-    store: &Store,
-    pack: &PackRef,
-    manifest: Option<&Manifest>,
-) -> Option<std::collections::BTreeSet<OsString>> {
-    let of = |manifest: &Manifest| {
-        let turn = |path: &Path| {
-            let name = path.file_name()?;
-            let is_turn =
-                path.parent() == Some(Path::new("context")) && turn_number(name).is_some();
-            is_turn.then(|| name.to_owned())
-        };
-        // What vanished before it was read is zeros: the pack before this one has it, and has to be kept for that.
-        let flaws = manifest.flaws.iter();
-        let vanished: std::collections::BTreeSet<&Path> = flaws
-            .filter(|flaw| flaw.kind == FlawKind::Vanished)
-            .map(|flaw| &*flaw.path)
-            .collect();
-        manifest
-            .members
-            .iter()
-            .filter(|m| !vanished.contains(&*m.path))
-            .filter_map(|m| turn(&m.path))
-            .collect()
-    };
+fn turns(store: &Store, pack: &PackRef, manifest: Option<&Manifest>) -> Option<BTreeSet<OsString>> {
     match manifest {
-        Some(manifest) => Some(of(manifest)),
-        None => store.pack(pack).ok()?.manifest().map(of),
+        Some(manifest) => Some(turns_in(manifest)),
+        None => store.pack(pack).ok()?.manifest().map(turns_in),
+    }
+}
+
+/// The turns that a pack gives back. What vanished before it was read is zeros there: the pack before this one has it,
+/// and has to be kept for that.
+fn turns_in(manifest: &Manifest) -> BTreeSet<OsString> {
+    let flaws = manifest.flaws.iter();
+    let vanished: BTreeSet<&Path> = flaws
+        .filter(|flaw| flaw.kind == FlawKind::Vanished)
+        .map(|flaw| &*flaw.path)
+        .collect();
+    let turn = |path: &Path| {
+        let name = path.file_name()?;
+        let is_turn = path.parent() == Some(Path::new("context")) && turn_number(name).is_some();
+        (is_turn && !vanished.contains(path)).then(|| name.to_owned())
+    };
+    let members = manifest.members.iter();
+    members.filter_map(|member| turn(&member.path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+    use crate::base::{FixedClock, NoProgress, Stop};
+
+    #[test]
+    fn a_turn_that_vanished_before_it_was_read_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let context = folder.path().join("context");
+        std::fs::create_dir(&context).unwrap();
+        for n in 1..=3 {
+            std::fs::write(context.join(format!("turn_00{n}.json")), "{}").unwrap();
+        }
+        let (clock, stop) = (FixedClock::new(Timestamp::UNIX_EPOCH), Stop::new());
+        let ctx = Context {
+            clock: &clock,
+            progress: &NoProgress,
+            stop: &stop,
+        };
+        let dir = Dir::open(folder.path()).unwrap();
+        let survey = pack::survey(&dir, "a", &|_, _| false, &ctx).unwrap();
+        std::fs::remove_file(context.join("turn_002.json")).unwrap();
+        let about = About {
+            created_at: Timestamp::UNIX_EPOCH,
+            entry: None,
+        };
+        let into = tempfile::tempfile().unwrap();
+        let packed = pack::write(&into, &dir, survey, about, 1, 1, &ctx).unwrap();
+        let turns = turns_in(&packed.manifest);
+        assert_eq!(turns.len(), 2);
+        assert!(!turns.contains(OsStr::new("turn_002.json")));
     }
 }
