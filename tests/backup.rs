@@ -85,8 +85,8 @@ fn a_month_of_nights() {
     assert_eq!((snapshots.len(), first), (16, "20240616T030000Z.json"));
     let needed: BTreeSet<String> = snapshots.iter().flat_map(|s| named(&read(s))).collect();
     assert_eq!(needed, place.packs().into_iter().collect::<BTreeSet<_>>());
-    for n in 0..10 {
-        let item = item(&newest, &ids[n]).unwrap();
+    for id in &ids[..10] {
+        let item = item(&newest, id).unwrap();
         assert!(item["newest"]["at"].as_str().unwrap() < "2024-06-04");
     }
     let then = read(&place.path("cold/snapshots/20240620T030000Z.json"));

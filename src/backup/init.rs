@@ -34,7 +34,14 @@ pub struct Plan {
     /// What a person should know.
     pub notes: Vec<String>,
     #[serde(skip)]
-    settings: Option<(Option<Vec<u8>>, Vec<u8>)>,
+    settings: Option<Settings>,
+}
+
+/// `wbhome.toml` as it is, if it is there, and as it will be.
+#[derive(Clone, Debug)]
+struct Settings {
+    before: Option<Vec<u8>>,
+    after: Vec<u8>,
 }
 
 /// What was done. The same words.
@@ -131,7 +138,7 @@ fn on_one_disk(home: &Path, dir: &Path) -> bool {
 }
 
 /// The settings as they are and as they will be; `None` when they name the store already.
-fn settings(home: &Home, dir: &Path) -> Result<Option<(Option<Vec<u8>>, Vec<u8>)>> {
+fn settings(home: &Home, dir: &Path) -> Result<Option<Settings>> {
     let config = Config::load(home)?;
     let names = |store: &crate::home::Store| {
         let set = home.root().join(&store.dir);
@@ -164,7 +171,7 @@ fn settings(home: &Home, dir: &Path) -> Result<Option<(Option<Vec<u8>>, Vec<u8>)
         .ok()
         .and_then(|text| Config::parse(&text).ok());
     match parsed.is_some_and(|config| config.backup.store.iter().any(names)) {
-        true => Ok(Some((before, after))),
+        true => Ok(Some(Settings { before, after })),
         false => Err(by_hand("they would not be understood any more".to_owned())),
     }
 }
@@ -182,7 +189,7 @@ pub fn apply(
     if !plan.exists {
         make(home, &mut plan, request, context)?;
     }
-    if let Some((before, after)) = plan.settings.take() {
+    if let Some(Settings { before, after }) = plan.settings.take() {
         let path = home.config_file();
         let written = disk::replace(&path, before.as_deref(), &after, 0o600)?;
         if written != Written::Done {

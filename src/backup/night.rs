@@ -376,10 +376,7 @@ impl Night<'_> {
             let what = item.place.shown();
             // Of what is gone nobody can read more.
             let flaws = &item.newest.flaws;
-            for flaw in flaws
-                .iter()
-                .filter(|_| item.standing == Standing::Present)
-            {
+            for flaw in flaws.iter().filter(|_| item.standing == Standing::Present) {
                 outcome.unread.push(Unread {
                     what: what.clone(),
                     path: WirePath(flaw.path.to_path_buf()),
