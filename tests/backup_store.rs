@@ -604,11 +604,11 @@ fn what_can_not_be_read_is_named_every_night_and_stops_nothing() {
         "a secret",
     );
     place.backup(1, 0);
-    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o000)).unwrap();
     std::fs::create_dir(place.home().join("closed")).unwrap();
     std::fs::set_permissions(
         place.home().join("closed"),
-        std::fs::Permissions::from_mode(0),
+        std::fs::Permissions::from_mode(0o000),
     )
     .unwrap();
     let program = place.path("wbhome");
