@@ -12,13 +12,16 @@
 //! Whatever has to be kept for longer (the last pack of what is gone, the former one of what has shrunk) is carried
 //! from snapshot to snapshot (`carry`).
 
+pub mod fetch;
 mod marker;
 mod place;
 mod snapshot;
+mod source;
 mod stamp;
 mod store;
 
 pub use marker::{Device, Marker};
 pub use place::{Kind, Place, StatePart};
 pub use snapshot::{Form, HomeThen, Item, Kept, PackRef, Snapshot, Standing};
+pub use source::{Source, aged};
 pub use store::{LockedStore, Store};
