@@ -61,12 +61,9 @@ impl Surviving {
     /// # Errors
     /// What is none, is another user's, can not be read, or has no commit.
     pub fn open(path: &Path) -> Result<Surviving> {
-        let git = git2::Repository::open(path).map_err(|error| not_opened(path, error))?;
-        if git.is_worktree() {
-            return Err(Error::failed("is a linked worktree of another repository:")
-                .at(path)
-                .hint(format!("name that one: {}", human::quoted(git.commondir()))));
-        }
+        // As a bare one: the folder that it belongs to may be gone.
+        let dir = git_dir(path)?;
+        let git = git2::Repository::open_bare(&dir).map_err(|error| not_opened(path, error))?;
         let root = disk::real_path(path)?;
         let repository = Repository { git, root };
         let tip = repository.expect_tip()?.id();
@@ -357,6 +354,20 @@ impl Surviving {
         config.set_bool("core.bare", false).map_err(told)?;
         config.set_str("core.worktree", home).map_err(told)
     }
+}
+
+/// The git dir that a person means: the folder itself, the `.git` in it, or what that names.
+fn git_dir(path: &Path) -> Result<PathBuf> {
+    let dot_git = path.join(DOT_GIT);
+    let Some(found) = disk::stat(&dot_git)? else {
+        return Ok(path.to_path_buf());
+    };
+    if found.kind != FileKind::File {
+        return Ok(dot_git);
+    }
+    let named = disk::read_small(&dot_git, 8 << 10)?.unwrap_or_default();
+    let named = named.strip_prefix(b"gitdir:").unwrap_or(&named);
+    Ok(path.join(OsStr::from_bytes(named.trim_ascii())))
 }
 
 fn lay_file(
