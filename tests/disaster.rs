@@ -51,7 +51,10 @@ impl Disaster for Place {
         place.put_home("agents/研究/agent.yaml", "name: research\n");
         place.put_home("资料/a b/x.csv", "1,2\n");
         place.put_home("README.md", "mine\n");
-        place.put_home("sessions/20240603_crawler/logs/run.log", "a line\n".repeat(10_000));
+        place.put_home(
+            "sessions/20240603_crawler/logs/run.log",
+            "a line\n".repeat(10_000),
+        );
         let odd = place.put_home("sessions/20240603_crawler/artifacts/run.sh", "#!/bin/sh\n");
         std::fs::set_permissions(&odd, std::fs::Permissions::from_mode(0o4755)).unwrap();
         let link = place
@@ -531,4 +534,94 @@ fn a_repository_elsewhere_belongs_to_the_new_home() {
         .expect(0);
     let log = support::git::git_in(&back, &["log", "--oneline"]);
     assert_eq!(log.stdout.lines().count(), 2, "{log:?}");
+}
+
+/// The blocks of commands in a part of `docs/disaster.md`, with the paths of a test.
+fn documented(place: &Place, from: &str, until: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/disaster.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let part = text
+        .split(from)
+        .nth(1)
+        .unwrap()
+        .split(until)
+        .next()
+        .unwrap();
+    let blocks = part.split("\n```sh\n").skip(1);
+    let blocks: Vec<&str> = blocks
+        .map(|block| block.split("\n```").next().unwrap())
+        .collect();
+    assert!(!blocks.is_empty());
+    let quoted = |rel: &str| format!("'{}'", place.path(rel).display());
+    blocks
+        .join("\n")
+        .replace("/mnt/cold/wbhome", &quoted(STORE))
+        .replace("~/workbuddy_home", &quoted("by hand/家"))
+        .replace("~/workbuddy_state", &quoted("by hand/state"))
+        .replace("/path/to/old/home", &quoted("lost"))
+}
+
+#[track_caller]
+fn by_hand(place: &Place, commands: &str) {
+    std::fs::create_dir_all(place.path("by hand")).unwrap();
+    let commands = format!("set -euo pipefail\n{commands}\n");
+    let ran = std::process::Command::new("bash")
+        .args(["-c", &commands])
+        .env("HOME", place.user_home())
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .unwrap();
+    Ran::of(ran).expect(0);
+}
+
+#[test]
+fn the_page_leads_to_the_same_home_with_stock_tools() {
+    let tools = ["bash", "tar", "zstd", "jq"];
+    if !tools.iter().all(|tool| support::has_tool(tool)) {
+        return;
+    }
+    let place = Place::backed_up();
+    let lost = place.lose_home();
+    by_hand(
+        &place,
+        &documented(&place, "\n## From the store\n", "\n### Then what is newer"),
+    );
+    // What is stripped from the names does not give its time to the home's own folder.
+    let without_top = |root: &Path| {
+        let mut tree = kept(root);
+        tree.remove(&b""[..]);
+        tree
+    };
+    place.restore(&[]).expect(0);
+    let hand = without_top(&place.path("by hand/家"));
+    for other in [without_top(&lost), without_top(&place.back())] {
+        assert!(other == hand, "{}", differences(&other, &hand));
+    }
+    let home = place.path("by hand/家");
+    place
+        .at(LATER, &["--home", home.to_str().unwrap(), "check"])
+        .expect(0);
+}
+
+#[test]
+fn and_to_the_same_text_out_of_the_repository() {
+    let tools = ["bash", "tar", "zstd", "jq", "git"];
+    if !tools.iter().all(|tool| support::has_tool(tool)) {
+        return;
+    }
+    let place = with_history();
+    place.lose_home();
+    let whole = documented(&place, "\n## From the store\n", "\n## From the repository");
+    by_hand(&place, &whole);
+    place.restore(&["--git", "lost"]).expect(0);
+    let content = |root: &Path| -> BTreeMap<Vec<u8>, (char, String)> {
+        let files = kept(root)
+            .into_iter()
+            .filter(|(_, entry)| entry.kind != 'd');
+        files
+            .filter(|(name, _)| !name.ends_with(b"index.json") && !name.starts_with(b"projects/"))
+            .map(|(name, entry)| (name, (entry.kind, entry.content)))
+            .collect()
+    };
+    assert_eq!(content(&place.back()), content(&place.path("by hand/家")));
 }

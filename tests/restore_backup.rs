@@ -187,7 +187,8 @@ fn a_damaged_pack_is_told_and_the_one_before_comes() {
     let place = Place::backed_up();
     place.put_home(&format!("{CRAWLER}/memory/笔记.md"), "two\n");
     place.date("20240603_crawler", 16);
-    place.at("2024-06-17T02:00:00Z", &["backup", "run", "-q"])
+    place
+        .at("2024-06-17T02:00:00Z", &["backup", "run", "-q"])
         .expect(0);
     let packs = place.packs("20240603_crawler");
     assert_eq!(packs.len(), 2);
