@@ -625,3 +625,137 @@ fn and_to_the_same_text_out_of_the_repository() {
     };
     assert_eq!(content(&place.back()), content(&place.path("by hand/家")));
 }
+
+/// The newest snapshot, as JSON, with its path.
+fn snapshot(place: &Place) -> (PathBuf, serde_json::Value) {
+    let folder = place.path(STORE).join("snapshots");
+    let all = std::fs::read_dir(folder).unwrap();
+    let newest = all.map(|entry| entry.unwrap().path()).max().unwrap();
+    let value = serde_json::from_slice(&std::fs::read(&newest).unwrap()).unwrap();
+    (newest, value)
+}
+
+fn item<'v>(snapshot: &'v mut serde_json::Value, name: &str) -> &'v mut serde_json::Value {
+    let items = snapshot["items"].as_array_mut().unwrap();
+    items.iter_mut().find(|item| item["name"] == name).unwrap()
+}
+
+#[test]
+fn of_a_partial_pack_the_complete_one_before_it_comes_and_the_text_since() {
+    let place = Place::with_sessions();
+    place.put_home("sessions/20240603_crawler/memory/notes.md", "one\n");
+    place.ok(["commit", "-q"]);
+    place.ok(["backup", "init", STORE, "-q"]);
+    place.ok(["backup", "run", "-q"]);
+    let former = item(&mut snapshot(&place).1, "20240603_crawler")["newest"].clone();
+    place.put_home("sessions/20240603_crawler/memory/notes.md", "two\n");
+    place.put_home("sessions/20240603_crawler/artifacts/x.csv", "1\n");
+    place
+        .at("2024-06-15T20:00:00Z", &["commit", "-q"])
+        .expect(0);
+    place
+        .at("2024-06-15T21:00:00Z", &["backup", "run", "-q"])
+        .expect(0);
+    // As a run leaves it in which a file could not be read.
+    let (path, mut newest) = snapshot(&place);
+    let partial = item(&mut newest, "20240603_crawler");
+    partial["newest"]["unreadable"] = 1.into();
+    partial["complete"] = former;
+    std::fs::write(path, newest.to_string()).unwrap();
+    place.lose_home();
+    let ran = place.restore(&[]);
+    ran.expect(3).says(&[
+        "20240603_crawler is as of 2024-06-15 12:00",
+        "1 file could not be read when it was packed",
+        "packs/sessions/20240603_crawler/20240615T210000Z.tar.zst",
+    ]);
+    let notes = place
+        .back()
+        .join("sessions/20240603_crawler/memory/notes.md");
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "one\n");
+    std::fs::remove_dir_all(place.back()).unwrap();
+    place.restore(&["--git", "lost"]).expect(3);
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "two\n");
+}
+
+#[test]
+fn the_state_folder_goes_where_it_is_told_and_nowhere_else() {
+    if !["tar", "zstd"].iter().all(|tool| support::has_tool(tool)) {
+        return;
+    }
+    let place = Place::backed_up();
+    // A state folder as it is packed: settings, databases, plans, and the conversations of a work folder.
+    place.put("s/.workbuddy/settings.json", "{}");
+    place.put("s/.workbuddy/skills/a/x.md", "x");
+    place.put("s/.workbuddy/projects/loose.json", "1");
+    place.put("d/.workbuddy/workbuddy.db", "rows");
+    place.put("p/.workbuddy/plans/计划.md", "plan");
+    place.put("t/Users-a-x/1.jsonl", "{}\n");
+    let (path, mut newest) = snapshot(&place);
+    let items = newest["items"].as_array_mut().unwrap();
+    let mut add = |from: &str, top: &str, folder: &str, mut item: serde_json::Value| {
+        let file = format!("packs/{folder}/20240615T120000Z.tar.zst");
+        let pack = place.path(STORE).join(&file);
+        std::fs::create_dir_all(pack.parent().unwrap()).unwrap();
+        let (from, out) = (place.path(from), pack.to_str().unwrap().to_owned());
+        support::home::tool(
+            "tar",
+            &[
+                "--zstd",
+                "--format=posix",
+                "-cf",
+                &out,
+                "-C",
+                from.to_str().unwrap(),
+                top,
+            ],
+        );
+        item["standing"] = "present".into();
+        item["newest"] = serde_json::json!({
+            "file": file, "form": "packed", "at": "2024-06-15T12:00:00Z",
+            "bytes": std::fs::metadata(&pack).unwrap().len(), "blake3": support::digest(&pack),
+            "files": 1, "content": 1, "seen": null,
+        });
+        items.push(item);
+    };
+    let state =
+        |part: &str| serde_json::json!({"kind": "state", "part": part, "state": ".workbuddy"});
+    add("s", ".workbuddy", "state-settings/x", state("settings"));
+    add("d", ".workbuddy", "state-databases/x", state("databases"));
+    add("p", ".workbuddy", "state/x", state("daily"));
+    let talk =
+        serde_json::json!({"kind": "transcripts", "name": "Users-a-x", "state": ".workbuddy"});
+    add("t", "Users-a-x", "state-projects/x/Users-a-x", talk);
+    newest["home"]["state"] =
+        serde_json::json!([{"name": ".workbuddy", "path": "/old/.workbuddy"}]);
+    std::fs::write(path, newest.to_string()).unwrap();
+    place.lose_home();
+
+    let before = tree(&place.user_home());
+    let ran = place.restore(&[]);
+    ran.expect(0);
+    assert!(ran.stdout.contains("--state-to DIR"), "{ran:#?}");
+    assert_eq!(before, tree(&place.user_home()));
+    std::fs::remove_dir_all(place.back()).unwrap();
+    let ran = place.restore(&["--state-to", "out/状态"]);
+    ran.expect(0);
+    for (rel, content) in [
+        ("settings.json", "{}"),
+        ("skills/a/x.md", "x"),
+        ("projects/loose.json", "1"),
+        ("projects/Users-a-x/1.jsonl", "{}\n"),
+        ("workbuddy.db", "rows"),
+        ("plans/计划.md", "plan"),
+    ] {
+        assert_eq!(place.text(format!("out/状态/{rel}")), content, "{rel}");
+    }
+    let was = tree(&place.path("s/.workbuddy"));
+    let is = tree(&place.path("out/状态"));
+    for rel in ["skills", "skills/a", "settings.json", "skills/a/x.md"] {
+        assert_eq!(was[rel.as_bytes()], is[rel.as_bytes()], "{rel}");
+    }
+    for part in ["/old/.workbuddy", "cleanupPeriodDays"] {
+        assert!(ran.stdout.contains(part), "{part}: {ran:#?}");
+    }
+    assert_eq!(before, tree(&place.user_home()));
+}

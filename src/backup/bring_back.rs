@@ -398,7 +398,7 @@ fn newer(root: &Dir, plan: &Plan, members: &[Member], stop: &Stop) -> Result<Vec
         let member = known.get(&*rel);
         let is_folder = kind == FileKind::Folder;
         // That something has come or gone in a folder is told by what has come, and by nothing that has gone.
-        if member.is_none() && !is_folder || mtime > made && !is_folder {
+        if !is_folder && (member.is_none() || mtime > made) {
             newer.push(WirePath(rel));
         }
     };
@@ -653,7 +653,7 @@ pub fn apply(
         let built = build(home, &mut plan, request, &into, context)?;
         // Perhaps it is another pack than the one that was looked into.
         if plan.replaces && !plan.as_archive {
-            refuse_newer_than(home, &root, &mut plan, request, &into, context)?;
+            refuse_newer_than(&root, &mut plan, request, &into, context)?;
         }
         Ok((built, into))
     })();
@@ -675,15 +675,14 @@ pub fn apply(
     Ok(outcome(plan, built, kept, left))
 }
 
+/// Like [`refuse_newer`], after a look at what was built.
 fn refuse_newer_than(
-    home: &Home,
     root: &Dir,
     plan: &mut Plan,
     request: &Request,
     into: &Dir,
     context: &Context,
 ) -> Result<()> {
-    let _ = home;
     let name = plan.own_name();
     let rel = plan.rel.as_path();
     let mut names: Vec<Member> = Vec::new();

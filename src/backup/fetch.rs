@@ -494,3 +494,69 @@ impl Store {
         Ok((file, meta))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{FixedClock, NoProgress, Stop};
+    use crate::pack::{About, Flaw};
+
+    #[test]
+    fn what_could_not_be_read_does_not_come_back_as_zeros() {
+        let from = tempfile::tempdir().unwrap();
+        std::fs::create_dir(from.path().join("a")).unwrap();
+        for name in ["a/unread", "a/whole", "a/gone"] {
+            std::fs::write(from.path().join(name), "\0\0").unwrap();
+        }
+        std::fs::hard_link(from.path().join("a/unread"), from.path().join("z")).unwrap();
+        let clock = FixedClock::new("2024-06-15T12:00:00Z".parse().unwrap());
+        let stop = Stop::new();
+        let context = Context {
+            clock: &clock,
+            progress: &NoProgress,
+            stop: &stop,
+        };
+        let dir = Dir::open(from.path()).unwrap();
+        let survey = pack::survey(&dir, "x", &|_, _| false, &context).unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let about = About {
+            created_at: "2024-06-15T12:00:00Z".parse().unwrap(),
+            entry: None,
+        };
+        let packed = pack::write(&file, &dir, survey, about, 3, 1, &context).unwrap();
+        let into = tempfile::tempdir().unwrap();
+        let top = Dir::open(into.path()).unwrap();
+        let opened = Pack::of(file, Path::new("x.tar.zst")).unwrap();
+        let limits = Limits::default();
+        let mut back = unpack_as(&opened, &top, OsStr::new("x"), limits, &context).unwrap();
+        assert!(back.missing.is_empty());
+        let time = |rel: &str| {
+            let meta = std::fs::metadata(into.path().join(rel)).unwrap();
+            meta.modified().unwrap()
+        };
+        let before = time("x/a");
+        // As the packer tells it.
+        let mut manifest = packed.manifest;
+        let flaw = |path: &str, kind| Flaw {
+            path: PathBuf::from(path).into(),
+            kind,
+            why: "Input/output error".to_owned(),
+        };
+        manifest.flaws.push(flaw("a/unread", FlawKind::Unreadable));
+        manifest.flaws.push(flaw("a/gone", FlawKind::Vanished));
+        let own = top.open_beneath(Path::new("x")).unwrap();
+        take_out_zeros(&manifest, &own, &mut back.members, &mut back.missing).unwrap();
+        assert!(into.path().join("x/a/whole").exists());
+        for gone in ["x/a/unread", "x/a/gone", "x/z"] {
+            assert!(!into.path().join(gone).exists(), "{gone}");
+        }
+        assert_eq!(time("x/a"), before);
+        let told: Vec<(&str, bool)> = back
+            .missing
+            .iter()
+            .map(|missing| (missing.path.to_str().unwrap(), missing.vanished))
+            .collect();
+        assert_eq!(told, [("a/gone", true), ("a/unread", false), ("z", false)]);
+        assert_eq!(back.members.iter().filter(|m| is_file(m)).count(), 1);
+    }
+}

@@ -387,10 +387,8 @@ fn lay_file(
         (FILE, _) => mode & !0o111,
         _ => mode,
     };
-    let owner = disk::is_root().then(|| match former {
-        Some(meta) => (meta.uid, meta.gid),
-        None => (folder.uid, folder.gid),
-    });
+    let whose = former.as_ref().unwrap_or(folder);
+    let owner = disk::is_root().then_some((whose.uid, whose.gid));
     let mut file = NewFile::create(above)?;
     file.file().write_all(content)?;
     file.dress_again(owner, mode, time)?;

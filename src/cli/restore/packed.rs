@@ -95,7 +95,7 @@ fn store(
         match Store::open(&folder).and_then(|store| store.snapshots()) {
             Ok(snapshots) => {
                 let fits = |one: &&jiff::Timestamp| at.is_none_or(|at| **one <= at);
-                let newest = snapshots.iter().filter(fits).next_back().copied();
+                let newest = snapshots.iter().rfind(fits).copied();
                 if best.as_ref().is_none_or(|(known, _)| newest > *known) {
                     best = Some((newest, folder));
                 }
