@@ -233,6 +233,66 @@ documents! {
         same: u64, stays: u64, indexed: bool, left: Vec<String>,
     }
     "git back" GitBack { path: String, path_bytes: Absent<String>, replaces: bool, version: Version, }
+    "wbhome/restore-packed/1" RestorePacked {
+        schema: String, session: String, within: Null<String>, was: Null<String>, store: Null<Exact>,
+        snapshot: Null<Timestamp>, at: Timestamp, as_archive: bool, to: Exact, replaces: bool, newer: Vec<Located>,
+        skipped: Vec<String>, from: Timestamp, files: u64, bytes: u64, not_used: Vec<UselessPack>,
+        partial: Vec<String>, missing: Vec<Gap>, kept: Null<String>, left: Vec<String>,
+    }
+    "wbhome/restore-packed-plan/1" RestorePackedPlan {
+        schema: String, session: String, within: Null<String>, was: Null<String>, store: Null<Exact>,
+        snapshot: Null<Timestamp>, at: Timestamp, as_archive: bool, to: Exact, replaces: bool, newer: Vec<Located>,
+        skipped: Vec<String>,
+    }
+    "useless pack" UselessPack {
+        file: String, at: Timestamp, why: String,
+    }
+    "gap" Gap {
+        path: String, path_bytes: Absent<String>, why: String,
+    }
+    "wbhome/restore-all/1" RestoreAll {
+        schema: String, store: Exact, to: Exact, snapshot: Timestamp, home: String, was: Exact, host: String,
+        moved: bool, kinds: Vec<Recovered>, lost: Vec<LostThing>, older: Vec<OlderThing>,
+        not_used: Vec<NotUsedPack>, missing: Vec<MissingInThing>, restless: Vec<InThing>, were_missing: Vec<String>,
+        index_made_anew: bool, git: Null<FromGit>, state: Null<StateBack>, state_left: u64, warnings: Vec<String>,
+        seconds: f64, continued: bool,
+    }
+    "wbhome/restore-all-plan/1" RestoreAllPlan {
+        schema: String, store: Exact, to: Exact, snapshot: Timestamp, home: String, was: Exact, host: String,
+        kinds: Vec<Recovered>, were_missing: Vec<String>, removed: Vec<String>, git: Null<Told>, needs: u64,
+        room: u64, begun: bool, skipped: Vec<String>,
+    }
+    "recovered" Recovered {
+        kind: String, things: u64, archives: u64, files: u64, bytes: u64,
+    }
+    "lost thing" LostThing {
+        kind: String, thing: String, why: String,
+    }
+    "older thing" OlderThing {
+        kind: String, thing: String, at: Timestamp, newest: Timestamp, file: String, why: String,
+    }
+    "pack not used" NotUsedPack {
+        thing: String, file: String, at: Timestamp, why: String,
+    }
+    "missing in thing" MissingInThing {
+        thing: String, path: String, path_bytes: Absent<String>, why: String, vanished: bool,
+    }
+    "in thing" InThing {
+        thing: String, path: String, path_bytes: Absent<String>,
+    }
+    "from git" FromGit {
+        repository: Exact, tip: Told, files: Vec<NewerFile>, removed: Vec<Located>, left: Vec<LeftFile>,
+        text_only: Vec<String>, history: String,
+    }
+    "newer file" NewerFile {
+        path: String, path_bytes: Absent<String>, at: Timestamp, replaced: bool,
+    }
+    "left file" LeftFile {
+        path: String, path_bytes: Absent<String>, why: String,
+    }
+    "state back" StateBack {
+        to: Exact, was: Vec<Exact>, transcripts: u64, files: u64, bytes: u64,
+    }
     "wbhome/history/1" History {
         schema: String, session: String, within: Null<String>, commits: Vec<Touched>, total: u64,
     }
@@ -772,6 +832,38 @@ fn history() {
     assert_eq!((done.files.len(), done.same, done.stays), (1, 1, 1));
     assert!(done.files[0].replaces && done.kept.0.is_some() && !done.indexed);
     assert_eq!(done.from.subject, "第一次");
+}
+
+#[test]
+fn out_of_a_store() {
+    let place = Place::with_sessions();
+    place.put_home("sessions/20240603_crawler/memory/a.md", "a");
+    place.commit_on(6, "第一次");
+    place.ok(["backup", "init", "cold", "-q"]);
+    place.ok(["backup", "run", "-q"]);
+    place.put_home("sessions/20240603_crawler/memory/a.md", "b");
+    let args = ["restore", "crawler", "--from", "backup", "--force"];
+    let plan: RestorePackedPlan = read(
+        "restore-packed-plan/1",
+        &json(&place, &[&args[..], &["-n"]].concat()),
+    );
+    assert!(plan.replaces && !plan.newer.is_empty() && plan.store.0.is_some());
+    let done: RestorePacked = read("restore-packed/1", &json(&place, &args));
+    assert!(done.kept.0.is_some() && done.files == 3 && done.not_used.is_empty());
+
+    std::fs::rename(place.home(), place.path("lost")).unwrap();
+    let args = [
+        "restore", "--all", "--from", "cold", "--to", "back", "--git", "lost",
+    ];
+    let plan: RestoreAllPlan = read(
+        "restore-all-plan/1",
+        &json(&place, &[&args[..], &["-n"]].concat()),
+    );
+    assert!(plan.git.0.is_some() && plan.needs > 0 && !plan.begun);
+    let done: RestoreAll = read("restore-all/1", &json(&place, &args));
+    assert!(done.moved && done.lost.is_empty());
+    assert_eq!(done.git.0.unwrap().history, "copied");
+    assert_eq!(done.kinds.iter().map(|k| k.things).sum::<u64>(), 5);
 }
 
 #[test]

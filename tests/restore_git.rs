@@ -321,7 +321,7 @@ fn what_the_commit_does_not_hold_and_what_is_archived() {
     place
         .run(["restore", "数据", "--from", "trash", "--at", "HEAD"])
         .expect(2)
-        .says(&["--at is a matter of --from git alone"]);
+        .says(&["--at is a matter of --from git and --from backup alone"]);
     std::fs::remove_dir_all(place.home().join("sessions/20240604_数据清洗")).unwrap();
     place.put_home("archive/20240604_数据清洗.tar.zst", "x");
     place.ok(["index", "-q"]);

@@ -12,7 +12,9 @@
 //! Whatever has to be kept for longer (the last pack of what is gone, the former one of what has shrunk) is carried
 //! from snapshot to snapshot (`carry`).
 
+pub mod bring_back;
 mod carry;
+pub mod fetch;
 pub mod init;
 pub mod list;
 mod marker;
@@ -24,6 +26,7 @@ pub mod prune;
 mod retention;
 pub mod run;
 mod snapshot;
+mod source;
 mod stamp;
 mod store;
 mod things;
@@ -33,4 +36,5 @@ pub mod word;
 pub use marker::{Device, Marker};
 pub use place::{Kind, Place, StatePart};
 pub use snapshot::{Form, HomeThen, Item, Kept, PackRef, Snapshot, Standing, StateThen};
+pub use source::{Source, aged};
 pub use store::{LockedStore, Store};

@@ -205,6 +205,9 @@ impl Packing<'_> {
                 CopyError::Stopped => Trouble::Store(stopped(self.context)),
             })?;
             if copied.source.same_state(&before) {
+                // An archive comes back with the time that it had.
+                new.dress(None, 0o600, before.mtime)
+                    .map_err(|e| self.of_store(e, Path::new(&file)))?;
                 break (new, copied, looked);
             }
             if attempt == ATTEMPTS {

@@ -243,7 +243,7 @@ impl Store {
         self.dir.open_beneath(parent)?.stat(name)
     }
 
-    fn open_file(&self, rel: &Path) -> std::io::Result<std::fs::File> {
+    pub(super) fn open_file(&self, rel: &Path) -> std::io::Result<std::fs::File> {
         let (Some(parent), Some(name)) = (rel.parent(), rel.file_name()) else {
             return Err(std::io::ErrorKind::NotFound.into());
         };

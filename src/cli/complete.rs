@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use clap::{Args, ValueEnum};
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::engine::{
+    ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
+};
 
 use super::output::Console;
 use crate::base::{Exit, Result};
@@ -56,6 +58,19 @@ pub(super) fn sessions() -> ArgValueCompleter {
                 format!("{}{title}", entry.status().as_str()),
             )]
         })
+    })
+}
+
+/// Where `restore` takes from, and folders: that of a store.
+pub(super) fn restore_places() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let places = super::restore::PLACES.iter();
+        let fits = places.filter(|(name, _)| name.starts_with(&*typed.to_string_lossy()));
+        let mut all: Vec<CompletionCandidate> = fits
+            .map(|(name, what)| CompletionCandidate::new(*name).help(Some((*what).into())))
+            .collect();
+        all.extend(PathCompleter::dir().complete(typed));
+        all
     })
 }
 

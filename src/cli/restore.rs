@@ -1,10 +1,10 @@
 //! `wbhome restore`: what was put into the trash, back again; a whole second version in the place of a damaged
-//! file; what a commit holds.
+//! file; what a commit holds, or an archive, or a cold store. And a whole home out of a store.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueHint};
 
 use super::args::Global;
 use super::complete;
@@ -18,33 +18,57 @@ use crate::home::{Home, resolve_in, split};
 use crate::sessions::reconcile;
 use crate::sessions::restore::{self, Listing, Plan, Request};
 
-/// Bring back a session, a file, or everything that one command has put away
+mod all;
+mod packed;
+
+/// Bring back a session, a file, everything that one command has put away, or a whole home
 ///
 /// Nothing that is there is written over: it is refused, and with --force goes into the trash itself. Without
-/// SESSION or ACT, lists what the trash holds.
+/// SESSION or ACT, lists what the trash holds. With --all, a whole home comes out of a backup store, into a folder that
+/// is new or empty; it needs no home, and nothing but the store.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wbhome restore --from trash                                      what the trash holds
   wbhome restore 20240603_crawler --from trash                     a session that was removed
   wbhome restore 20240615T120000Z-2 --from trash                   all that one command has done
   wbhome restore crawler/context/turn_005.json --from twin         the whole copy beside a torn file
-  wbhome restore crawler/memory --from git --at yesterday          as the last commit before today holds it")]
+  wbhome restore crawler/memory --from git --at yesterday          as the last commit before today holds it
+  wbhome restore crawler --from backup --at 2024-06-10             as the cold store has it
+  wbhome restore crawler/memory --from archive                     out of the session's own archive
+  wbhome restore --all --from /mnt/cold/wbhome --to ~/workbuddy_home    a whole home, from nothing but a store")]
 pub(super) struct RestoreArgs {
     /// A session or something in it; or an act of the trash
     #[arg(value_name = "SESSION[/PATH]|ACT", add = complete::sessions())]
     what: Option<String>,
-    /// From where
-    #[arg(long, value_name = "PLACE")]
-    from: From,
-    /// As of when, from git: a commit or a moment [default: the last commit]
+    /// From where: trash, twin, git, archive or backup; with --all, the folder of a backup store
+    #[arg(long, value_name = "PLACE|STORE", value_hint = ValueHint::DirPath, add = complete::restore_places())]
+    from: PathBuf,
+    /// As of when: from git a commit or a moment [default: the last commit], from a store a moment [default: the newest
+    /// snapshot]
     #[arg(long, value_name = "REV|WHEN")]
     at: Option<String>,
     /// Put what is in the way into the trash
     #[arg(long)]
     force: bool,
+    /// A whole home, out of a store
+    #[arg(long, conflicts_with_all = ["what", "force"], requires = "to")]
+    all: bool,
+    /// This store alone, from backup [default: each [[backup.store]] in wbhome.toml, the one with the newest snapshot]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all")]
+    store: Option<PathBuf>,
+    /// Into a folder that is new or empty, and not into the home; from archive or backup, and with --all
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    to: Option<PathBuf>,
+    /// With --all: the repository of the home, if it has survived; newer text in it is laid over
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "all")]
+    git: Option<PathBuf>,
+    /// With --all: a folder, new or empty, for what the store has of the agent application's own folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "all")]
+    state_to: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+/// From where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
     /// What commands have put away
     Trash,
@@ -52,6 +76,41 @@ enum From {
     Twin,
     /// A commit
     Git,
+    /// The session's own archive
+    Archive,
+    /// A cold store
+    Backup,
+}
+
+/// What --from may name, with what it is.
+pub(super) const PLACES: [(&str, &str); 5] = [
+    ("trash", "What commands have put away"),
+    (
+        "twin",
+        "The second version that a sync client has left beside it",
+    ),
+    ("git", "A commit"),
+    ("archive", "The session's own archive"),
+    ("backup", "A cold store"),
+];
+
+fn from(named: &Path) -> Result<From> {
+    Ok(match named.to_str() {
+        Some("trash") => From::Trash,
+        Some("twin") => From::Twin,
+        Some("git") => From::Git,
+        Some("archive") => From::Archive,
+        Some("backup") => From::Backup,
+        _ => {
+            let places = PLACES.map(|(name, _)| name).join(", ");
+            return Err(Error::usage(format!(
+                "nothing is brought back from `{}`",
+                human::path(named)
+            ))
+            .hint(format!("--from is one of {places}"))
+            .hint("a whole home comes out of a store with --all"));
+        }
+    })
 }
 
 pub(super) fn run(
@@ -60,11 +119,31 @@ pub(super) fn run(
     console: &Console,
     ctx: &Context,
 ) -> Result<Exit> {
-    if args.at.is_some() && !matches!(args.from, From::Git) {
-        return Err(Error::usage("--at is a matter of --from git alone"));
+    if args.all {
+        return all::run(args, global, console, ctx);
+    }
+    let from = from(&args.from)?;
+    if args.at.is_some() && !matches!(from, From::Git | From::Backup) {
+        return Err(Error::usage(
+            "--at is a matter of --from git and --from backup alone",
+        ));
+    }
+    if args.to.is_some() && !matches!(from, From::Archive | From::Backup) {
+        return Err(Error::usage(
+            "--to is a matter of --from archive, --from backup and --all alone",
+        ));
+    }
+    if args.store.is_some() && from != From::Backup {
+        return Err(Error::usage("--store is a matter of --from backup alone"));
     }
     let home = place::open(global)?;
-    match (args.from, args.what) {
+    match (from, args.what.clone()) {
+        (From::Archive | From::Backup, None) => Err(Error::usage("no session was named").hint(
+            "write wbhome restore SESSION[/PATH] --from backup; a whole home comes out of a store with --all",
+        )),
+        (From::Archive | From::Backup, Some(what)) => {
+            packed::run(&home, what, from, &args, global, console, ctx)
+        }
         (From::Git, None) => Err(Error::usage("no session was named")
             .hint("write wbhome restore SESSION[/PATH] --from git")),
         (From::Git, Some(what)) => {
