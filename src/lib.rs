@@ -5,6 +5,7 @@
 //! | room | what it owns |
 //! | --- | --- |
 //! | [`cli`] | what a person types and reads: one file a verb |
+//! | [`disaster`] | a whole home out of a store and the repository |
 //! | [`migrate`] | off the sync drive: plan, transfer, settle, adopt, verify; what follows a move: state folder, relink, rename |
 //! | [`check`] | what is wrong with a home, and the safe repairs |
 //! | [`sessions`] | making, labelling, removing and restoring sessions; the index made to agree with the disk; project views |
@@ -39,6 +40,7 @@ pub mod base;
 pub mod browse;
 pub mod check;
 pub mod cli;
+pub mod disaster;
 pub mod disk;
 pub mod history;
 pub mod home;

@@ -14,6 +14,7 @@
 
 mod agent_state;
 mod carry;
+pub mod fetch;
 pub mod init;
 pub mod list;
 mod marker;
@@ -25,6 +26,7 @@ pub mod prune;
 mod retention;
 pub mod run;
 mod snapshot;
+mod source;
 mod stamp;
 mod store;
 mod things;
@@ -34,4 +36,5 @@ pub mod word;
 pub use marker::{Device, Marker};
 pub use place::{Kind, Place, StatePart};
 pub use snapshot::{Form, HomeThen, Item, Kept, PackRef, Snapshot, Standing, StateThen};
+pub use source::{Source, aged};
 pub use store::{LockedStore, Store};

@@ -235,7 +235,7 @@ impl Store {
         found.is_some_and(|meta: Meta| meta.kind == disk::FileKind::File && meta.size == pack.bytes)
     }
 
-    fn open_file(&self, rel: &Path) -> std::io::Result<std::fs::File> {
+    pub(super) fn open_file(&self, rel: &Path) -> std::io::Result<std::fs::File> {
         let (Some(parent), Some(name)) = (rel.parent(), rel.file_name()) else {
             return Err(std::io::ErrorKind::NotFound.into());
         };

@@ -24,6 +24,7 @@ mod revision;
 mod said;
 mod select;
 mod staging;
+mod surviving;
 mod tree;
 mod whole;
 
@@ -37,4 +38,5 @@ pub use log::{Change, Log, Request as LogRequest, Touched, last_touch, log};
 pub use message::{Counted, SessionChange};
 pub use repository::{Began, Beginning, Branch, Repository, begin, beginning, tip};
 pub use revision::Told;
+pub use surviving::{Cut, LaidOver, Surviving};
 pub use whole::newest_whole;

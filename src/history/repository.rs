@@ -24,7 +24,7 @@ pub(super) const NEUTRAL: &str = "* -text -filter -ident -working-tree-encoding"
 /// The repository of a home, opened.
 pub struct Repository {
     pub(super) git: git2::Repository,
-    root: PathBuf,
+    pub(super) root: PathBuf,
 }
 
 impl std::fmt::Debug for Repository {

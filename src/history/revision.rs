@@ -2,14 +2,14 @@
 
 use git2::{Commit, ErrorCode, Oid, Sort};
 use jiff::{Timestamp, ZonedDateTime};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Repository;
 use super::repository::torn;
 use crate::base::{Error, Result, human, parse_when};
 
 /// A commit, as it is told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// Its full name.
     pub commit: String,
@@ -106,7 +106,7 @@ impl Repository {
     }
 }
 
-fn made(commit: &Commit) -> Timestamp {
+pub(super) fn made(commit: &Commit) -> Timestamp {
     // A date that no calendar holds was written by no clock.
     Timestamp::from_second(commit.time().seconds()).unwrap_or(Timestamp::UNIX_EPOCH)
 }

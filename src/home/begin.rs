@@ -14,6 +14,18 @@ use crate::disk;
 /// # Errors
 /// When it can not be written.
 pub fn begin(dir: &Path, context: &Context) -> Result<()> {
+    begin_with(dir, None, context)
+}
+
+/// Like [`begin`], for a home that comes back and has its id from before.
+///
+/// # Errors
+/// When it can not be written.
+pub fn begin_again(dir: &Path, id: &str, context: &Context) -> Result<()> {
+    begin_with(dir, Some(id), context)
+}
+
+fn begin_with(dir: &Path, id: Option<&str>, context: &Context) -> Result<()> {
     let own = dir.join(OWN);
     disk::create_private_folder(&own)?;
     // One that was there and empty is its owner's alone from now on, too.
@@ -21,7 +33,11 @@ pub fn begin(dir: &Path, context: &Context) -> Result<()> {
     if super::Home::open(dir, Trust::Named).is_ok() {
         return Ok(());
     }
-    init::absent(&own.join("home.json"), &init::marker(context)?)
+    let marker = match id {
+        Some(id) => init::marker_of(id.to_owned(), context)?,
+        None => init::marker(context)?,
+    };
+    init::absent(&own.join("home.json"), &marker)
 }
 
 impl LockedHome {

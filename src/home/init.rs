@@ -196,9 +196,14 @@ pub(super) fn absent(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 pub(super) fn marker(context: &Context) -> Result<Vec<u8>> {
+    marker_of(format!("{:032x}", context.clock.random()), context)
+}
+
+/// The marker of a home that has an id already.
+pub(super) fn marker_of(id: String, context: &Context) -> Result<Vec<u8>> {
     let marker = Marker {
         format: FORMAT,
-        id: format!("{:032x}", context.clock.random()),
+        id,
         created: context.clock.now().to_string(),
     };
     let mut text = serde_json::to_vec_pretty(&marker)

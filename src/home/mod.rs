@@ -32,7 +32,7 @@ pub(crate) mod testing;
 pub mod trash;
 pub mod views;
 
-pub use begin::begin;
+pub use begin::{begin, begin_again};
 pub use cache::{Cache, PackedCounts, SessionsStamp};
 pub use config::{
     Archive, Backup, Check, Command, Compress, Config, Drill, Every, Git, Nightly, OnFind, Relay,

@@ -1,0 +1,3 @@
+//! When the home is gone: a whole one out of a store, and out of the repository where that has survived.
+
+pub mod rebuild;
