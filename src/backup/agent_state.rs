@@ -15,10 +15,10 @@ use crate::state::live_copy::{copy_database, is_database};
 use crate::state::{Part, Saved};
 
 /// Whether a walk leaves something out.
-pub(super) type Skip = Box<dyn Fn(&Path, &Entry) -> bool + Send + Sync>;
+pub type Skip = Box<dyn Fn(&Path, &Entry) -> bool + Send + Sync>;
 
 /// A part of the folder that is packed on its own.
-pub(super) struct Portion {
+pub struct Portion {
     /// What it is.
     pub place: Place,
     /// The folder that its pack is of.
@@ -35,11 +35,7 @@ pub(super) struct Portion {
 ///
 /// # Errors
 /// A folder that can not be opened or has no name, and interruption. What in it can not be read is told by whoever packs.
-pub(super) fn portions(
-    folder: &Path,
-    saved: &Arc<Saved>,
-    context: &Context,
-) -> Result<Vec<Portion>> {
+pub fn portions(folder: &Path, saved: &Arc<Saved>, context: &Context) -> Result<Vec<Portion>> {
     let name = folder.file_name().ok_or_else(|| {
         Error::failed("the state folder has no name that a backup could go by:").at(folder)
     })?;
@@ -134,7 +130,7 @@ pub(super) fn portions(
 ///
 /// # Errors
 /// A folder that can not be written, and interruption.
-pub(super) fn stage_databases(
+pub fn stage_databases(
     portion: &Portion,
     into: &Path,
     context: &Context,
