@@ -73,8 +73,9 @@ const HOME: &str = "home";
 const STATE: &str = "state";
 const CHECKED: &str = "checked";
 
-/// What of `.wbhome/` belongs to this place and moment, and is not in a snapshot.
-const OWN: [&str; 5] = ["lock", "journal", "tmp", "trash", "cache.json"];
+/// What of `.wbhome/` belongs to this place and moment, and is not in a snapshot. And what drills write themselves: each
+/// would make the next say that something is newer.
+const OWN: [&str; 6] = ["lock", "journal", "tmp", "trash", "cache.json", "drills"];
 
 /// What a drill would do.
 ///
@@ -85,7 +86,7 @@ pub fn plan(home: &Home, request: &Request, context: &Context) -> Result<Plan> {
         refuse_keep(keep)?;
     }
     let (store, warnings) = newest(home, &request.stores, context)?;
-    let repository = Repository::open(home)?;
+    let repository = repository_of(home).ok().flatten();
     let below = match &request.keep {
         Some(keep) => keep.clone(),
         None => home.tmp(),
@@ -183,11 +184,24 @@ pub fn apply(home: &Home, plan: Plan, request: &Request, context: &Context) -> R
         }
         None => Ground::Scratch(home.rehearsal(context)?),
     };
-    let repository = Repository::open(home)?;
+    let (mut repository, mut torn) = match repository_of(home) {
+        Ok(repository) => (repository, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
     let at = context.clock.now();
-    let rebuilding = rebuilding(&plan.store, repository.as_ref(), ground.path());
-    let rebuilt = rebuild::plan(&rebuilding, context)?;
-    let outcome = rebuild::apply(rebuilt, context)?;
+    let rebuild = |repository: Option<&Repository>| {
+        let request = rebuilding(&plan.store, repository, ground.path());
+        rebuild::apply(rebuild::plan(&request, context)?, context)
+    };
+    let outcome = match rebuild(repository.as_ref()) {
+        Err(error) if repository.is_some() && error.kind() != Kind::Interrupted => {
+            // A history that can not be laid over does not stop what the store gives back.
+            let outcome = rebuild(None)?;
+            (repository, torn) = (None, Some(error.to_string()));
+            outcome
+        }
+        rebuilt => rebuilt?,
+    };
     let store = Store::open_of(&plan.store, home)?;
     let source = Source::of(&store, Some(outcome.snapshot), context)?;
     let drill = Drill {
@@ -198,7 +212,7 @@ pub fn apply(home: &Home, plan: Plan, request: &Request, context: &Context) -> R
         built: ground.path(),
         context,
     };
-    let mut report = drill.report(at, plan, outcome, repository.as_ref())?;
+    let mut report = drill.report(at, plan, outcome, repository.as_ref(), torn)?;
     report.kept = match &ground {
         Ground::Kept(path) => Some(path.clone().into()),
         Ground::Scratch(_) => None,
@@ -224,6 +238,7 @@ impl Drill<'_> {
         plan: Plan,
         outcome: rebuild::Outcome,
         repository: Option<&Repository>,
+        torn: Option<String>,
     ) -> Result<Report> {
         let context = self.context;
         let mut report = Report {
@@ -272,8 +287,10 @@ impl Drill<'_> {
             context,
         )?;
         self.databases(&rebuilt, &mut report)?;
-        if let Some(repository) = repository {
-            self.history(repository, &rebuilt, &outcome, &mut report)?;
+        match (repository, torn) {
+            (Some(repository), _) => self.history(repository, &rebuilt, &outcome, &mut report)?,
+            (None, Some(why)) => lose_history(&mut report, &why),
+            (None, None) => {}
         }
         report.blind_spots = self.blind_spots(&states, repository, unwanted)?;
         // Last, because it may do anything.
@@ -372,10 +389,10 @@ impl Drill<'_> {
                 .map(|found| Surviving::open(found.dir())?.tip())
                 .transpose()
         });
-        let kind = compare::of_kind(&mut report.kinds, Data::History);
-        kind.things = 1;
         match (opened, &outcome.git) {
             (Ok(Some(tip)), Some(git)) => {
+                let kind = compare::of_kind(&mut report.kinds, Data::History);
+                kind.things = 1;
                 kind.as_now = 1;
                 report.repository = Some(Used {
                     path: repository.dir().to_path_buf().into(),
@@ -384,14 +401,8 @@ impl Drill<'_> {
                     newer_files: git.files.len() as u64,
                 });
             }
-            (Ok(_), _) => {
-                kind.lost = 1;
-                report.lost.push(lost_history("it did not come back"));
-            }
-            (Err(error), _) => {
-                kind.lost = 1;
-                report.lost.push(lost_history(&error.to_string()));
-            }
+            (Ok(_), _) => lose_history(report, "it did not come back"),
+            (Err(error), _) => lose_history(report, &error.to_string()),
         }
         if let Some(used) = report
             .repository
@@ -435,12 +446,27 @@ impl Drill<'_> {
     }
 }
 
-fn lost_history(why: &str) -> Lost {
-    Lost {
+fn lose_history(report: &mut Report, why: &str) {
+    let kind = compare::of_kind(&mut report.kinds, Data::History);
+    kind.things = 1;
+    kind.lost = 1;
+    report.lost.push(Lost {
         data: Data::History,
         thing: "the history".to_owned(),
         why: why.to_owned(),
+    });
+}
+
+/// The repository of a home; `None` also when nothing was committed yet.
+fn repository_of(home: &Home) -> Result<Option<Repository>> {
+    let Some(repository) = Repository::open(home)? else {
+        return Ok(None);
+    };
+    if repository.branch()?.tip.is_none() {
+        return Ok(None);
     }
+    Surviving::open(repository.dir())?.tip()?;
+    Ok(Some(repository))
 }
 
 /// What of a live home is in no snapshot by design.

@@ -40,6 +40,8 @@ pub(super) struct Side<'s> {
 /// What became of one file.
 enum Fate {
     Same,
+    /// The same content, with another mode.
+    Mode,
     Newer,
     Wrong(String),
 }
@@ -110,6 +112,13 @@ impl<'c> Comparison<'c> {
             .iter()
             .map(|file| (file.thing.as_str(), &*file.path))
             .collect();
+        // Git keeps no modes.
+        let from_git: HashSet<&Path> = self
+            .outcome
+            .git
+            .iter()
+            .flat_map(|git| git.files.iter().map(|file| &*file.path))
+            .collect();
         for ((rel, _), (back, fate)) in files.into_iter().zip(fates) {
             let (thing, within) = (side.thing)(&rel);
             let shown = thing.place.shown();
@@ -118,6 +127,7 @@ impl<'c> Comparison<'c> {
             told.back += u64::from(back);
             match fate {
                 Fate::Same => {}
+                Fate::Mode if from_git.contains(rel.as_path()) => {}
                 Fate::Wrong(why) if !restless.contains(&(shown.as_str(), within.as_path())) => {
                     self.wrong.push(Wrong {
                         thing: shown,
@@ -125,7 +135,7 @@ impl<'c> Comparison<'c> {
                         why,
                     });
                 }
-                Fate::Newer | Fate::Wrong(_) => {
+                Fate::Newer | Fate::Mode | Fate::Wrong(_) => {
                     told.newer += 1;
                     told.first.get_or_insert(within);
                 }
@@ -343,7 +353,7 @@ impl Side<'_> {
             return Ok((false, Fate::Newer));
         };
         let live = &entry.meta;
-        if back.kind != live.kind || back.mode != live.mode {
+        if back.kind != live.kind {
             return Ok((true, Fate::Newer));
         }
         let same = self
@@ -359,6 +369,7 @@ impl Side<'_> {
         Ok((
             true,
             match same {
+                Ok(true) if live.kind == FileKind::File && back.mode != live.mode => Fate::Mode,
                 Ok(true) => Fate::Same,
                 Ok(false) if unchanged(live, &back) && self.rests(parent, entry) => Fate::Wrong(
                     "differs from the live file, though length and time are the same: one of them is damaged"
