@@ -181,7 +181,7 @@ fn is_chosen(saved: &Saved, rel: &Path, entry: &Entry) -> bool {
 /// A database is made of pages, the smallest of which has 512 bytes.
 fn could_be_database(entry: &Entry) -> bool {
     let meta = &entry.meta;
-    meta.kind == FileKind::File && meta.size >= 512 && meta.size % 512 == 0
+    meta.kind == FileKind::File && meta.size >= 512 && meta.size.is_multiple_of(512)
 }
 
 fn beside(rel: &Path, suffix: &str) -> PathBuf {

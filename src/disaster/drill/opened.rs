@@ -110,7 +110,7 @@ pub(super) fn databases(
         .entries()
         .filter(|(_, entry)| {
             let meta = &entry.meta;
-            meta.kind == FileKind::File && meta.size >= 512 && meta.size % 512 == 0
+            meta.kind == FileKind::File && meta.size >= 512 && meta.size.is_multiple_of(512)
         })
         .collect();
     let found: Vec<PathBuf> = files
