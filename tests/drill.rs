@@ -270,7 +270,10 @@ fn the_users_own_test_runs_in_the_rebuilt_home_and_decides() {
     let place = place();
     let settings = place.home_text("wbhome.toml");
     let with = |command: &str| {
-        let text = settings.replace("[drill]\n", &format!("[drill]\ncommand = {command:?}\n"));
+        let text = settings.replace(
+            "\n[drill]\n",
+            &format!("\n[drill]\ncommand = {command:?}\n"),
+        );
         assert_ne!(text, settings);
         place.put_home("wbhome.toml", text);
     };
@@ -329,4 +332,59 @@ fn a_drill_and_another_command_do_not_disturb_each_other() {
     let status = running.wait().unwrap();
     assert_eq!(status.code(), Some(0));
     assert!(place.names(".wbhome/tmp").is_empty());
+}
+
+/// A state folder that is saved: conversations, settings, and a database whose last rows are only in its log.
+fn with_state(place: &Place) {
+    place.put("me/.workbuddy/settings.json", "{}");
+    place.put("me/.workbuddy/memory/a.md", "记\n");
+    place.put("me/.workbuddy/projects/Users-me/a.jsonl", "{}\n");
+    place.put("me/.workbuddy/logs/today.log", "x".repeat(1000));
+    let settings = place.home_text("wbhome.toml");
+    let set = settings.replace("\n[state]\n", "\n[state]\ndir = \"~/.workbuddy\"\n");
+    assert_ne!(set, settings);
+    place.put_home("wbhome.toml", set);
+}
+
+#[test]
+fn the_agents_own_folder_is_compared_part_by_part() {
+    let place = place();
+    with_state(&place);
+    let database = place.path("me/.workbuddy/workbuddy.db");
+    let connection = rusqlite::Connection::open(&database).unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0; CREATE TABLE t(x); INSERT INTO t VALUES('甲')",
+        )
+        .unwrap();
+    place
+        .run_with(
+            &[("WBHOME_NOW", "2024-06-16T03:00:00Z")],
+            &["backup", "run", "-q"],
+        )
+        .expect(0);
+    let report = drill(&place, 0);
+    for data in ["conversations", "databases", "settings"] {
+        let kind = kind(&report, data);
+        assert_eq!(kind["as_now"], kind["things"], "{report:#}");
+    }
+    assert_eq!(report["databases"], 1);
+    let spots = report["blind_spots"].as_array().unwrap();
+    assert_eq!(spots.len(), 1, "{report:#}");
+    assert!(spots[0]["path"].as_str().unwrap().ends_with("/logs"));
+    assert_eq!(spots[0]["bytes"], 1000);
+    assert!(place.path("me/.workbuddy/workbuddy.db-wal").exists());
+
+    connection
+        .execute_batch("INSERT INTO t VALUES('乙')")
+        .unwrap();
+    place.put("me/.workbuddy/projects/Users-me/a.jsonl", "{}\n{}\n");
+    place.put("me/.workbuddy/projects/Users-me-new/b.jsonl", "{}\n");
+    let report = drill(&place, 4);
+    assert_eq!(kind(&report, "databases")["as_then"], 1, "{report:#}");
+    assert_eq!(kind(&report, "conversations")["as_then"], 1);
+    assert_eq!(
+        report["lost"][0]["thing"],
+        ".workbuddy: projects/Users-me-new"
+    );
 }
