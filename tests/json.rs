@@ -318,6 +318,36 @@ documents! {
     }
     "diff line" DiffLine { kind: String, text: String, unended: bool, }
     "unread file" UnreadFile { path: String, path_bytes: Absent<String>, why: String, }
+    "wbhome/drill/1" Drill {
+        schema: String, at: Timestamp, home: Exact, store: Exact, snapshot: Timestamp, repository: Null<DrillRepository>,
+        recovered: bool, kinds: Vec<OfKind>, lost: Vec<WouldBeLost>, older: Vec<OlderPack>, missing: Vec<NotBack>,
+        wrong: Vec<WrongFile>, then: Vec<AsItWas>, index_changes: u64, findings: Vec<Finding>,
+        history: Vec<TornHistory>, databases: u64, unsound: Vec<WrongFile>, command: Null<DrillCommand>,
+        blind_spots: Vec<BlindSpot>, rpo_seconds: Null<u64>, rto_seconds: f64, files: u64, bytes: u64,
+        kept: Null<Exact>, warnings: Vec<String>,
+    }
+    "drill repository" DrillRepository {
+        path: String, path_bytes: Absent<String>, in_home: bool, tip: Told, newer_files: u64,
+    }
+    "kind of data" OfKind {
+        data: String, things: u64, as_now: u64, as_then: u64, as_of: Null<Timestamp>, newer_files: u64, lost: u64,
+    }
+    "would be lost" WouldBeLost { data: String, thing: String, why: String, }
+    "older pack" OlderPack {
+        kind: String, thing: String, at: Timestamp, newest: Timestamp, file: String, why: String,
+    }
+    "not back" NotBack { thing: String, path: String, path_bytes: Absent<String>, why: String, vanished: bool, }
+    "wrong file" WrongFile { thing: String, path: String, path_bytes: Absent<String>, why: String, }
+    "as it was" AsItWas {
+        data: String, thing: String, as_of: Timestamp, newer_files: u64, path: String, path_bytes: Absent<String>,
+    }
+    "torn history" TornHistory { path: String, path_bytes: Absent<String>, what: String, }
+    "drill command" DrillCommand { command: String, exit: Null<i32>, }
+    "blind spot" BlindSpot { path: String, path_bytes: Absent<String>, files: u64, bytes: u64, why: String, }
+    "wbhome/drill-plan/1" DrillPlan {
+        schema: String, home: Exact, store: Exact, snapshot: Timestamp, repository: Null<Exact>, runs_command: bool,
+        needs: u64, room: u64, warnings: Vec<String>,
+    }
     "wbhome/archive/1" Archive {
         schema: String, sessions: Vec<ArchivedSession>, already: Vec<String>, refused: Vec<RefusedSession>,
         left: Vec<LeftSession>, interrupted: bool,
@@ -1361,6 +1391,32 @@ fn a_source_that_is_not_utf8() {
         };
         assert!(!bytes.is_empty());
     }
+}
+
+#[test]
+fn drill() {
+    let place = Place::with_sessions();
+    place.put("me/.workbuddy/settings.json", "{}");
+    place.ok(["commit", "-q"]);
+    place.ok([
+        "backup",
+        "init",
+        "-q",
+        place.path("store").to_str().unwrap(),
+    ]);
+    place.ok(["backup", "run", "-q"]);
+    let plan: DrillPlan = read("drill-plan/1", &json(&place, &["drill", "-n"]));
+    assert!(plan.needs > 0 && plan.repository.0.is_some() && !plan.runs_command);
+    place.put_home("sessions/20240603_crawler/context/turn_002.json", "{}");
+    place.session("20240616_new", 16);
+    let pack = walkdir::WalkDir::new(place.path("store/packs/sessions/20240605_api_refactor"));
+    let pack = pack.into_iter().last().unwrap().unwrap().into_path();
+    std::fs::write(pack, "").unwrap();
+    let done: Drill = read("drill/1", &json(&place, &["drill"]));
+    assert!(!done.recovered && !done.lost.is_empty() && !done.then.is_empty());
+    assert!(done.blind_spots.iter().any(|spot| spot.files > 0));
+    assert!(done.repository.0.is_some_and(|used| used.in_home));
+    assert!(done.kinds.iter().any(|kind| kind.as_of.0.is_some()));
 }
 
 #[test]

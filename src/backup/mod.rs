@@ -12,6 +12,7 @@
 //! Whatever has to be kept for longer (the last pack of what is gone, the former one of what has shrunk) is carried
 //! from snapshot to snapshot (`carry`).
 
+pub mod agent_state;
 pub mod bring_back;
 mod carry;
 pub mod fetch;

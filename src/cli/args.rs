@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
-    archive, backup, check, commit, complete, diff, history, index, init, label, ls, man, migrate,
-    mv, new, path, relink, restore, rm, show, unarchive,
+    archive, backup, check, commit, complete, diff, drill, history, index, init, label, ls, man,
+    migrate, mv, new, path, relink, restore, rm, show, unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -95,6 +95,7 @@ pub(super) enum Verb {
     Archive(archive::ArchiveArgs),
     Unarchive(unarchive::UnarchiveArgs),
     Backup(backup::BackupArgs),
+    Drill(drill::DrillArgs),
     Relink(relink::RelinkArgs),
     Migrate(migrate::MigrateArgs),
 

@@ -15,6 +15,7 @@ mod check;
 mod commit;
 mod complete;
 mod diff;
+mod drill;
 mod errors;
 mod findings;
 mod followed;
@@ -97,6 +98,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Archive(args) => archive::run(args, global, console, ctx),
         Verb::Unarchive(args) => unarchive::run(args, global, console, ctx),
         Verb::Backup(args) => backup::run(args, global, console, ctx),
+        Verb::Drill(args) => drill::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),
         Verb::Relink(args) => relink::run(args, global, console, ctx),
         Verb::Migrate(args) => migrate::run(args, global, console, ctx),

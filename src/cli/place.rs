@@ -62,12 +62,13 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "archive",
     "backup",
     "check",
     "commit",
     "diff",
+    "drill",
     "history",
     "index",
     "label",

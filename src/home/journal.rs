@@ -15,7 +15,7 @@ use super::mend::{self, Mend, Said};
 use super::swap::{self, Settlement};
 use super::{Entry, Index, IndexFile, LockedHome, RelPath, SessionId, trash, views};
 use crate::base::{Context, Error, Result, failpoint, human};
-use crate::disk::{self, Dir, FileKind, Written};
+use crate::disk::{self, Dir, FileKind, FolderLock, Written};
 
 /// A step. Paths are relative to the home.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -519,7 +519,18 @@ fn clear_tmp(home: &LockedHome) -> Result<Option<Settled>> {
     let tmp = home.tmp();
     let mut left = Vec::new();
     for (name, _) in disk::read_dir_names(&tmp)? {
-        let removed = Dir::open(&tmp).and_then(|dir| disk::remove_tree(&dir, &name));
+        let removed = Dir::open(&tmp).and_then(|dir| {
+            // A folder that somebody works in without the lock of the home is theirs: see `Home::rehearsal`.
+            let folder = dir.open_beneath(Path::new(&name)).ok();
+            let held = match &folder {
+                Some(folder) => Some(FolderLock::attempt(folder)?),
+                None => None,
+            };
+            match held {
+                Some(None) => Ok(()),
+                _ => disk::remove_tree(&dir, &name),
+            }
+        });
         if let Err(error) = removed {
             left.push(format!(
                 "left {}: can not be removed: {}",

@@ -8,12 +8,15 @@
 mod at_work;
 mod busy;
 pub mod database;
+pub mod live_copy;
 mod registry;
+mod saved;
 pub mod slugs;
 
 pub use at_work::{AtWork, works_in};
 pub use busy::{DATABASE, refuse_while_in_use};
 pub use registry::{Agent, Liveness, agents};
+pub use saved::{Part, Saved};
 
 use std::path::{Path, PathBuf};
 
