@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The rooms, floor by floor. A room may use any lower floor, and of its own floor only what [`ALONGSIDE`] allows.
-const FLOORS: [&[&str]; 7] = [
+const FLOORS: [&[&str]; 8] = [
     &["base"],
     &["disk"],
     &["pack", "paths", "secrets"],
@@ -21,6 +21,7 @@ const FLOORS: [&[&str]; 7] = [
     &[
         "archive", "backup", "browse", "check", "history", "migrate", "sessions",
     ],
+    &["nightly"],
     &["cli"],
 ];
 

@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
     archive, check, commit, complete, diff, history, index, init, label, ls, man, migrate, mv, new,
-    path, relink, restore, rm, show, unarchive,
+    path, relink, restore, rm, schedule, show, unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -96,6 +96,7 @@ pub(super) enum Verb {
     Unarchive(unarchive::UnarchiveArgs),
     Relink(relink::RelinkArgs),
     Migrate(migrate::MigrateArgs),
+    Schedule(schedule::ScheduleArgs),
 
     Completions(complete::CompletionsArgs),
     Man(man::ManArgs),

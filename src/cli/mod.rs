@@ -35,6 +35,7 @@ mod pushed;
 mod relink;
 mod restore;
 mod rm;
+mod schedule;
 mod show;
 mod signals;
 mod unarchive;
@@ -97,6 +98,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Unarchive(args) => unarchive::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),
         Verb::Relink(args) => relink::run(args, global, console, ctx),
+        Verb::Schedule(args) => schedule::run(args, global, console, ctx),
         Verb::Migrate(args) => migrate::run(args, global, console, ctx),
         Verb::Completions(args) => complete::run(args, console),
         Verb::Man(args) => man::run(args, global, console),

@@ -60,7 +60,7 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 16] = [
+const VERBS: [&str; 17] = [
     "archive",
     "check",
     "commit",
@@ -75,6 +75,7 @@ const VERBS: [&str; 16] = [
     "relink",
     "restore",
     "rm",
+    "schedule",
     "show",
     "unarchive",
 ];
