@@ -60,7 +60,7 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "archive",
     "check",
     "commit",
@@ -71,6 +71,7 @@ const VERBS: [&str; 17] = [
     "ls",
     "mv",
     "new",
+    "nightly",
     "path",
     "relink",
     "restore",
@@ -248,18 +249,6 @@ pub(super) fn agents(home: &Home, console: &Console) -> Vec<Agent> {
     folders.iter().flat_map(|folder| read(folder)).collect()
 }
 
-/// So many steps are named when not all are.
-const STEPS: usize = 3;
-
-/// What was done, and of much the beginning; what was left stands there.
-fn shortened(did: &[String], all: bool) -> String {
-    if all || did.len() <= STEPS + 1 {
-        return did.join("; ");
-    }
-    let more = human::count((did.len() - STEPS) as u64);
-    format!("{}; and {more} steps more", did[..STEPS].join("; "))
-}
-
 /// Takes the lock of a home, and tells what a command that was killed had left.
 pub(super) fn lock(
     home: &Home,
@@ -270,25 +259,10 @@ pub(super) fn lock(
 ) -> Result<LockedHome> {
     let locked = home.lock(global.lock_wait, verb, ctx)?;
     for settled in locked.settled() {
-        let who = match &settled.command {
-            Some(command) => format!(
-                "`wbhome {}` was stopped in the middle",
-                human::escape(command)
-            ),
-            None => "a command was stopped in the middle".to_owned(),
-        };
-        match (&settled.pending, settled.did.is_empty()) {
-            (Some(why), _) => console.warn(&format!(
-                "{who}, and can not be completed yet: {}",
-                human::escape(why)
-            )),
-            (None, true) => console.note(&format!(
-                "{who}, and left nothing half done; run it again if its work is missing"
-            )),
-            (None, false) => console.note(&format!(
-                "{who}; completed now: {}",
-                human::escape(&shortened(&settled.did, console.verbose))
-            )),
+        let told = settled.told(console.verbose);
+        match settled.pending {
+            Some(_) => console.warn(&told),
+            None => console.note(&told),
         }
     }
     Ok(locked)
