@@ -12,13 +12,25 @@
 //! Whatever has to be kept for longer (the last pack of what is gone, the former one of what has shrunk) is carried
 //! from snapshot to snapshot (`carry`).
 
+mod carry;
+pub mod init;
+pub mod list;
 mod marker;
+mod night;
+mod of_state;
+mod packing;
 mod place;
+pub mod prune;
+mod retention;
+pub mod run;
 mod snapshot;
 mod stamp;
 mod store;
+mod things;
+pub mod verify;
+pub mod word;
 
 pub use marker::{Device, Marker};
 pub use place::{Kind, Place, StatePart};
-pub use snapshot::{Form, HomeThen, Item, Kept, PackRef, Snapshot, Standing};
+pub use snapshot::{Form, HomeThen, Item, Kept, PackRef, Snapshot, Standing, StateThen};
 pub use store::{LockedStore, Store};

@@ -157,13 +157,6 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-impl PackRef {
-    /// Whether everything that could have been read is in it.
-    pub fn is_complete(&self) -> bool {
-        self.unreadable == 0
-    }
-}
-
 impl Item {
     /// Every pack that it names.
     pub fn packs(&self) -> impl Iterator<Item = &PackRef> {
@@ -175,10 +168,18 @@ impl Item {
     }
 }
 
+impl PackRef {
+    /// Whether everything that could have been read is in it.
+    pub fn is_complete(&self) -> bool {
+        self.unreadable == 0
+    }
+}
+
 impl Snapshot {
     /// The item of a place.
     pub fn item(&self, place: &Place) -> Option<&Item> {
-        self.items.iter().find(|item| item.place == *place)
+        let at = self.items.binary_search_by(|item| item.place.cmp(place));
+        self.items.get(at.ok()?)
     }
 
     /// Understands the text of a snapshot.
@@ -198,8 +199,14 @@ impl Snapshot {
                     found.format
                 ),
             )),
-            _ => serde_json::from_slice(text)
-                .map_err(|error| Error::failed("can not be understood").because(error)),
+            _ => {
+                let mut snapshot: Snapshot = serde_json::from_slice(text)
+                    .map_err(|error| Error::failed("can not be understood").because(error))?;
+                snapshot
+                    .items
+                    .sort_by(|one, other| one.place.cmp(&other.place));
+                Ok(snapshot)
+            }
         }
     }
 }

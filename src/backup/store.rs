@@ -2,6 +2,7 @@
 //! is written to what then lies under its path.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use jiff::Timestamp;
 use super::Marker;
 use super::{PackRef, Snapshot, stamp};
 use crate::base::{Context, Error, Kind, Result, human};
-use crate::disk::{self, Dir, FileLock, LockAttempt, Meta};
+use crate::disk::{self, Dir, FileLock, LockAttempt, Meta, NewFile};
 use crate::home::Home;
 use crate::pack::Pack;
 
@@ -22,6 +23,9 @@ pub(super) const PACKS: &str = "packs";
 
 /// The file whose lock whoever writes holds.
 const LOCK: &str = "lock";
+
+/// The folder of what is being built.
+const TMP: &str = "tmp";
 
 /// The longest snapshot that is read.
 const LONGEST: u64 = 1 << 30;
@@ -238,11 +242,112 @@ impl Store {
         self.dir.open_beneath(parent)?.open_file(name)
     }
 
+    /// Reads a pack from the disk and compares it with what was written.
+    ///
+    /// # Errors
+    /// One that can not be read, or is not what it was.
+    pub fn compare(&self, pack: &PackRef) -> Result<()> {
+        let path = self.path.join(&pack.file);
+        let fail = |e| Error::io("can not read the pack", &path, e);
+        let file = self.open_file(Path::new(&pack.file)).map_err(fail)?;
+        disk::drop_cache(&file);
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(&file).map_err(fail)?;
+        match hasher.finalize().to_hex().as_str() == pack.blake3 {
+            true => Ok(()),
+            false => Err(Error::failed("is not what was written into it:")
+                .at(&path)
+                .hint("the disk may be failing; `wbhome backup verify` reads all packs")),
+        }
+    }
+
     /// Whether its path still leads to what is open.
     pub(super) fn is_still_there(&self) -> bool {
         let here = self.dir.meta();
         let there = Dir::open(&self.path).and_then(|dir| dir.meta());
         matches!((here, there), (Ok(here), Ok(there)) if here.identity() == there.identity())
+    }
+}
+
+impl LockedStore {
+    /// Removes what a run that was killed had begun to build.
+    ///
+    /// # Errors
+    /// When it can not be removed.
+    pub(super) fn clear_leftovers(&self) -> Result<()> {
+        let name = OsStr::new(TMP);
+        disk::remove_tree(&self.dir, name)
+            .map_err(|e| Error::io("can not remove the folder", self.path.join(TMP), e))
+    }
+
+    /// A folder for what is being built, gone when it is dropped.
+    ///
+    /// # Errors
+    /// When it can not be made.
+    pub(super) fn scratch(&self) -> Result<StoreScratch<'_>> {
+        let made = self.dir.make_beneath(Path::new(TMP));
+        made.map(|_| StoreScratch { store: self })
+            .map_err(|e| Error::io("can not make the folder", self.path.join(TMP), e))
+    }
+
+    /// Writes a snapshot, so that it is on the disk with its name.
+    ///
+    /// # Errors
+    /// When it can not be written; then it is not there.
+    pub(super) fn write_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+        self.put_snapshot(snapshot, false)
+    }
+
+    /// Like [`LockedStore::write_snapshot`], in the place of one that is there.
+    ///
+    /// # Errors
+    /// As there; then the former one is as it was.
+    pub(super) fn replace_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+        self.put_snapshot(snapshot, true)
+    }
+
+    fn put_snapshot(&self, snapshot: &Snapshot, over: bool) -> Result<()> {
+        let path = self.snapshot_file(snapshot.at);
+        let fail = |e| Error::io("can not write the snapshot", &path, e);
+        let mut text = serde_json::to_vec_pretty(snapshot).map_err(|e| fail(e.into()))?;
+        text.push(b'\n');
+        let dir = self.dir.make_beneath(Path::new(SNAPSHOTS)).map_err(fail)?;
+        let mut file = NewFile::create(&dir).map_err(fail)?;
+        file.file().write_all(&text).map_err(fail)?;
+        file.sync().map_err(fail)?;
+        let name = snapshot_name(snapshot.at);
+        match over {
+            true => file.publish_over(name.as_ref()),
+            false => file.publish(name.as_ref()),
+        }
+        .and_then(|()| dir.sync())
+        .and_then(|()| self.dir.sync())
+        .map_err(fail)
+    }
+}
+
+/// A folder of a store for what is being built.
+pub(super) struct StoreScratch<'s> {
+    store: &'s Store,
+}
+
+impl StoreScratch<'_> {
+    /// Makes an empty folder in it.
+    ///
+    /// # Errors
+    /// When it can not be made.
+    pub fn folder(&self, name: &str) -> std::io::Result<Dir> {
+        let tmp = self.store.dir.open_beneath(Path::new(TMP))?;
+        disk::remove_tree(&tmp, OsStr::new(name))?;
+        tmp.make(OsStr::new(name))?;
+        tmp.open_beneath(Path::new(name))
+    }
+}
+
+impl Drop for StoreScratch<'_> {
+    fn drop(&mut self) {
+        // What stays is cleared by whoever writes next.
+        let _ = disk::remove_tree(&self.store.dir, OsStr::new(TMP));
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
-    archive, check, commit, complete, diff, history, index, init, label, ls, man, migrate, mv, new,
-    path, relink, restore, rm, schedule, show, unarchive,
+    archive, backup, check, commit, complete, diff, history, index, init, label, ls, man, migrate,
+    mv, new, nightly, path, relink, restore, rm, schedule, show, unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -94,8 +94,10 @@ pub(super) enum Verb {
     Commit(commit::CommitArgs),
     Archive(archive::ArchiveArgs),
     Unarchive(unarchive::UnarchiveArgs),
+    Backup(backup::BackupArgs),
     Relink(relink::RelinkArgs),
     Migrate(migrate::MigrateArgs),
+    Nightly(nightly::NightlyArgs),
     Schedule(schedule::ScheduleArgs),
 
     Completions(complete::CompletionsArgs),

@@ -81,7 +81,9 @@ pub(super) fn run(
             }
             let _ = writeln!(out, "Nothing was changed.");
         })?;
-        return Ok(done.exit().merge(pushed::tell(push.as_ref(), global, console)));
+        return Ok(done
+            .exit()
+            .merge(pushed::tell(push.as_ref(), global, console)));
     }
     let locked = place::lock(&home, "commit", global, console, ctx)?;
     let repository = match Repository::open(&locked)? {
@@ -121,7 +123,9 @@ pub(super) fn run(
             pushed::write(out, push, false);
         }
     })?;
-    Ok(done.exit().merge(pushed::tell(push.as_ref(), global, console)))
+    Ok(done
+        .exit()
+        .merge(pushed::tell(push.as_ref(), global, console)))
 }
 
 /// What is printed as JSON.

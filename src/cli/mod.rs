@@ -10,6 +10,7 @@
 
 mod archive;
 mod args;
+mod backup;
 mod check;
 mod commit;
 mod complete;
@@ -26,6 +27,7 @@ mod man;
 mod migrate;
 mod mv;
 mod new;
+mod nightly;
 mod output;
 mod pager;
 mod path;
@@ -96,8 +98,10 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Commit(args) => commit::run(args, global, console, ctx),
         Verb::Archive(args) => archive::run(args, global, console, ctx),
         Verb::Unarchive(args) => unarchive::run(args, global, console, ctx),
+        Verb::Backup(args) => backup::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),
         Verb::Relink(args) => relink::run(args, global, console, ctx),
+        Verb::Nightly(args) => nightly::run(args, global, console, ctx),
         Verb::Schedule(args) => schedule::run(args, global, console, ctx),
         Verb::Migrate(args) => migrate::run(args, global, console, ctx),
         Verb::Completions(args) => complete::run(args, console),

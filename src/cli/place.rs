@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::args::Global;
 use super::output::Console;
+use crate::backup;
 pub(super) use crate::base::human::quoted;
-use crate::base::{Context, Error, Result, human};
+use crate::base::{Context, Error, Result};
 use crate::disk;
+use crate::history;
 use crate::home::{self, Config, Home, LockedHome};
 use crate::state::{self, Agent};
 
@@ -60,8 +62,9 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 19] = [
     "archive",
+    "backup",
     "check",
     "commit",
     "diff",
@@ -181,10 +184,7 @@ pub(super) fn state_folders(home: &Home) -> Result<Vec<PathBuf>> {
         let usual = user_home.as_deref().map(state::folders_in);
         return Ok(usual.unwrap_or_default());
     };
-    let folder = match (set.strip_prefix("~"), &user_home) {
-        (Ok(rest), Some(user_home)) => user_home.join(rest),
-        _ => home.root().join(set),
-    };
+    let folder = as_set(home, &set);
     match disk::exists(&folder) {
         true => Ok(vec![folder]),
         false => Err(Error::failed("there is no state folder:")
@@ -200,6 +200,71 @@ pub(super) fn git_dir(config: &Config) -> Option<PathBuf> {
         (Ok(rest), Some(user_home)) => Some(user_home.join(rest)),
         _ => Some(dir.to_path_buf()),
     }
+}
+
+/// A path as a person wrote it in the settings: `~` is their own folder, and what is relative lies in the home.
+fn as_set(home: &Home, path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), user_home()) {
+        (Ok(rest), Some(user_home)) => user_home.join(rest),
+        _ => home.root().join(path),
+    }
+}
+
+/// A path as a person typed it, without links where it exists.
+///
+/// # Errors
+/// When the current folder is gone.
+pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
+    disk::real_path(&current_folder()?.join(path))
+}
+
+/// The folders of the cold stores in the settings. Those of a home that was merely found are not obeyed.
+///
+/// # Errors
+/// When none is set.
+pub(super) fn stores(home: &Home) -> Result<Vec<PathBuf>> {
+    refuse_untrusted(home)?;
+    let set = Config::load(home)?.backup.store;
+    match set.is_empty() {
+        false => Ok(set.iter().map(|store| as_set(home, &store.dir)).collect()),
+        true => Err(Error::failed("no backup store is set in")
+            .at(home.config_file())
+            .hint("`wbhome backup init DIR` makes one in a folder on another disk, and adds it")),
+    }
+}
+
+/// What a backup goes by: the settings, and where the history stands.
+///
+/// # Errors
+/// Settings that are not understood, a state folder that is set and not there.
+pub(super) fn backup_request(home: &Home) -> Result<backup::run::Request> {
+    let config = Config::load(home)?;
+    let state = match config.state.dir {
+        Some(_) => state_folders(home)?,
+        None => Vec::new(),
+    };
+    Ok(backup::run::Request {
+        keep: config.backup.keep,
+        keep_deleted: config.backup.keep_deleted,
+        settings_every: config.backup.settings_every,
+        level: config.archive.level,
+        commit: history::tip(home),
+        state,
+        include: config.state.include,
+        exclude: config.state.exclude,
+        explain: false,
+    })
+}
+
+/// A folder of the application that exists, and that no setting says to save.
+///
+/// # Errors
+/// Settings that are not understood.
+pub(super) fn unsaved_state(home: &Home) -> Result<Option<PathBuf>> {
+    Ok(match Config::load(home)?.state.dir {
+        Some(_) => None,
+        None => user_home().and_then(|user_home| state::folders_in(&user_home).into_iter().next()),
+    })
 }
 
 /// Every process that the application has noted, for whoever is about to change something.

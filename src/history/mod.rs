@@ -35,6 +35,6 @@ pub use diff::{
 pub use left_out::Why;
 pub use log::{Change, Log, Request as LogRequest, Touched, last_touch, log};
 pub use message::{Counted, SessionChange};
-pub use repository::{Began, Beginning, Branch, Repository, begin, beginning};
+pub use repository::{Began, Beginning, Branch, Repository, begin, beginning, tip};
 pub use revision::Told;
 pub use whole::newest_whole;

@@ -33,6 +33,13 @@ impl std::fmt::Debug for Repository {
     }
 }
 
+/// The newest commit of a home, if it has a history that can be read.
+pub fn tip(home: &Home) -> Option<String> {
+    let repository = Repository::open(home).ok()??;
+    let tip = repository.branch().ok()?.tip?;
+    Some(tip.to_string())
+}
+
 /// Where commits go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {

@@ -43,9 +43,8 @@ pub(super) fn run(home: &Home, settings: &Nightly, record: &Record) -> Option<Ho
         Ok(None) => (None, Some("was ended by a signal".to_owned())),
         Err(error) => (None, Some(error.to_string())),
     };
-    let trouble = trouble.map(|trouble| {
-        format!("[nightly] {name} (`{}`) {trouble}", human::escape(command))
-    });
+    let trouble =
+        trouble.map(|trouble| format!("[nightly] {name} (`{}`) {trouble}", human::escape(command)));
     Some(Hook {
         name,
         code,

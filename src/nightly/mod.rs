@@ -14,7 +14,8 @@ mod unrehearsed;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::base::{Context, Error, Exit, human};
+use crate::backup::run;
+use crate::base::{Context, Error, Exit, Result};
 use crate::home::{Config, Home};
 
 pub use self::hook::Hook;
@@ -25,15 +26,17 @@ pub use self::record::{Record, Stage, Trouble, Warning};
 pub struct Request {
     /// How long each stage waits for somebody else's lock.
     pub wait: Duration,
-    /// The user's own folder, which `~` in the settings stands for.
-    pub user_home: Option<PathBuf>,
+    /// Finds the folders of the stores, which the settings may name by what the environment holds.
+    pub stores: fn(&Home) -> Result<Vec<PathBuf>>,
+    /// Finds what a backup goes by.
+    pub backup: fn(&Home) -> Result<run::Request>,
 }
 
 /// Everything that a stage needs.
 struct Night<'a> {
     home: &'a Home,
     /// Why they are not known, when they can not be read.
-    config: Result<Config, Error>,
+    config: Result<Config>,
     request: &'a Request,
     context: &'a Context<'a>,
     /// Nothing is changed; each stage says what it would do.
@@ -89,7 +92,6 @@ impl<'a> Night<'a> {
         for run in stages::STAGES {
             let done = run(self, &record.stages);
             record.stages.extend(done);
-            self.context.progress.finish();
         }
         for stage in &record.stages {
             record.exit = record.exit.merge(stage.exit);
@@ -100,23 +102,10 @@ impl<'a> Night<'a> {
 
     /// What a person should know though nothing has failed.
     fn warnings(&self, stages: &[Stage]) -> Vec<Warning> {
-        let lost = stages.iter().flat_map(|stage| &stage.lost);
-        let lost = lost.map(|id| Warning {
-            message: format!(
-                "{} is in the index, and found nowhere any more",
-                human::escape(id)
-            ),
-            hints: vec!["`wbhome index` looks again, `wbhome restore` brings it back".to_owned()],
-            pressing: true,
-        });
-        let mut warnings: Vec<Warning> = lost.collect();
+        let told = stages.iter().flat_map(|stage| &stage.warnings);
+        let mut warnings: Vec<Warning> = told.cloned().collect();
         warnings.extend(unrehearsed::warning(self));
         warnings
-    }
-
-    /// Whether somebody has asked to stop.
-    fn is_over(&self) -> bool {
-        self.context.stop.raised()
     }
 }
 

@@ -69,9 +69,9 @@ pub struct Stage {
     pub troubles: Vec<Trouble>,
     /// What a person may want to know.
     pub notes: Vec<String>,
-    /// Sessions that are found nowhere any more, since last time.
+    /// What of it stands among the warnings of the night.
     #[serde(skip)]
-    pub(super) lost: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
     #[serde(skip)]
     begun: Instant,
 }
@@ -106,11 +106,7 @@ fn milliseconds(took: Duration) -> u64 {
 
 impl Stage {
     /// A stage that begins now.
-    pub(super) fn begin(
-        name: &'static str,
-        store: Option<&Path>,
-        context: &Context,
-    ) -> Stage {
+    pub(super) fn begin(name: &'static str, store: Option<&Path>, context: &Context) -> Stage {
         Stage {
             name,
             store: store.map(|store| store.to_path_buf().into()),
@@ -122,7 +118,7 @@ impl Stage {
             skipped: None,
             troubles: Vec::new(),
             notes: Vec::new(),
-            lost: Vec::new(),
+            warnings: Vec::new(),
             begun: Instant::now(),
         }
     }
@@ -162,6 +158,15 @@ impl Stage {
     /// It is not done, and that is as it should be.
     pub(super) fn skip(&mut self, why: impl Into<String>) {
         self.skipped = Some(why.into());
+    }
+
+    /// What a person has to know this very night, though nothing has failed.
+    pub(super) fn warn(&mut self, message: String, hint: &str) {
+        self.warnings.push(Warning {
+            message,
+            hints: vec![hint.to_owned()],
+            pressing: true,
+        });
     }
 
     /// A number of what it did.
@@ -238,7 +243,10 @@ impl Record {
 
     fn unkept(&mut self, error: &Error) {
         let (exit, mut trouble) = told(error);
-        trouble.message = format!("the record of the night could not be kept: {}", trouble.message);
+        trouble.message = format!(
+            "the record of the night could not be kept: {}",
+            trouble.message
+        );
         self.exit = self.exit.merge(exit);
         self.record = None;
         self.not_kept = Some(trouble);
@@ -310,7 +318,10 @@ mod tests {
             .collect();
         left.sort();
         assert_eq!(left.len(), 104);
-        assert!(left.contains(&"20240131T030000Z.json".to_owned()), "{left:?}");
+        assert!(
+            left.contains(&"20240131T030000Z.json".to_owned()),
+            "{left:?}"
+        );
         assert!(!left.contains(&"20240130T030000Z.json".to_owned()));
     }
 

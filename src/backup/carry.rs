@@ -1,0 +1,170 @@
+//! From one snapshot to the next: what is there now, and what has to be kept of what is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::retention::is_older;
+use super::{Form, Item, Kept, PackRef, Place, Snapshot, Standing};
+
+/// A thing that is there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// Its pack as a folder; `None` when it has no folder, or that could not be packed.
+    pub folder: Option<PackRef>,
+    /// Its archive.
+    pub archive: Option<PackRef>,
+    /// What of it could not be packed this time: its former pack stands for it.
+    pub failed: bool,
+    pub session_id: Option<String>,
+    pub entry: Option<Map<String, Value>>,
+    /// In which way the newest pack holds less than the last complete one.
+    pub shrunk: Option<String>,
+}
+
+/// What is known besides.
+pub(super) struct Now<'a> {
+    pub at: Timestamp,
+    pub keep_deleted: Duration,
+    /// Sessions that were removed on purpose.
+    pub removed: &'a BTreeSet<String>,
+    /// Sessions that have another name now, and nothing less in them.
+    pub renamed: &'a BTreeSet<Place>,
+}
+
+/// The items of the next snapshot.
+pub(super) fn next(
+    former: Option<&Snapshot>,
+    found: BTreeMap<Place, Found>,
+    now: &Now,
+) -> Vec<Item> {
+    let mut items = BTreeMap::new();
+    let mut before: BTreeMap<&Place, &Item> = BTreeMap::new();
+    if let Some(former) = former {
+        before.extend(former.items.iter().map(|item| (&item.place, item)));
+    }
+    for (place, found) in found {
+        let former = before.remove(&place);
+        if let Some(item) = present(place, found, former, now) {
+            items.insert(item.place.clone(), item);
+        }
+    }
+    for item in before.into_values() {
+        if let Some(item) = gone(item, now) {
+            items.insert(item.place.clone(), item);
+        }
+    }
+    items.into_values().collect()
+}
+
+fn present(place: Place, found: Found, former: Option<&Item>, now: &Now) -> Option<Item> {
+    let (newest, archive) = match (found.folder, found.archive) {
+        (Some(folder), archive) => (folder, archive),
+        // Only its folder failed: the former pack of that still stands for it.
+        (None, archive) if found.failed => match former {
+            Some(former) => {
+                let mut item = former.clone();
+                item.standing = Standing::Present;
+                item.since = None;
+                item.archive = match former.newest.form {
+                    Form::Archive => None,
+                    Form::Packed => archive.or_else(|| former.archive.clone()),
+                };
+                return Some(item);
+            }
+            None => (archive?, None),
+        },
+        (None, archive) => (archive?, None),
+    };
+    let last = former.map(last_complete);
+    let complete = match newest.is_complete() {
+        true => None,
+        false => last.flatten().cloned(),
+    };
+    let mut kept = former.map(|former| former.kept.clone()).unwrap_or_default();
+    if let (Some(why), Some(last)) = (found.shrunk, last.flatten())
+        && last.file != newest.file
+        && !kept.iter().any(|kept| kept.pack.file == last.file)
+    {
+        kept.push(Kept {
+            why,
+            since: now.at,
+            pack: last.clone(),
+        });
+    }
+    Some(Item {
+        place,
+        standing: Standing::Present,
+        since: None,
+        newest,
+        complete,
+        archive,
+        kept,
+        session_id: found.session_id,
+        entry: found.entry,
+    })
+}
+
+/// The newest pack that holds everything.
+pub(super) fn last_complete(item: &Item) -> Option<&PackRef> {
+    match item.newest.is_complete() {
+        true => Some(&item.newest),
+        false => item.complete.as_ref(),
+    }
+}
+
+fn gone(former: &Item, now: &Now) -> Option<Item> {
+    // A person may have said so to the store alone, too.
+    let removed = former.standing == Standing::Removed
+        || match &former.place {
+            Place::Session(id) => now.removed.contains(id.as_str()),
+            _ => false,
+        };
+    if !removed && now.renamed.contains(&former.place) {
+        return None;
+    }
+    let standing = match removed {
+        true => Standing::Removed,
+        false => Standing::Missing,
+    };
+    let since = match former.standing == standing {
+        true => former.since.unwrap_or(now.at),
+        false => now.at,
+    };
+    if removed && is_older(since, now.at, now.keep_deleted) {
+        return None;
+    }
+    Some(Item {
+        standing,
+        since: Some(since),
+        ..former.clone()
+    })
+}
+
+/// How many of the sessions that were there are gone, and of how many, when it is more than half: then it is not sessions
+/// that are gone, but a folder that is not there.
+pub(super) fn half_gone(
+    former: &Snapshot,
+    there: &BTreeSet<Place>,
+    now: &Now,
+) -> Option<(Vec<Place>, usize)> {
+    let sessions = former.items.iter().filter(|item| {
+        matches!(item.place, Place::Session(_)) && item.standing == Standing::Present
+    });
+    let (mut gone, mut all) = (Vec::new(), 0);
+    for item in sessions {
+        let Place::Session(id) = &item.place else {
+            continue;
+        };
+        if now.removed.contains(id.as_str()) || now.renamed.contains(&item.place) {
+            continue;
+        }
+        all += 1;
+        if !there.contains(&item.place) {
+            gone.push(item.place.clone());
+        }
+    }
+    (gone.len() * 2 > all).then_some((gone, all))
+}

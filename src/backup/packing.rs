@@ -1,0 +1,358 @@
+//! One thing into a pack of the store, under its final name. Nothing is synced here: a run does that once for all of its
+//! packs, reads them back, and only then names them in a snapshot.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::things::{Looked, Source, Way};
+use super::{Form, PackRef, Place, Store, stamp};
+use crate::base::{Context, Error, Progress, Result, Total, failpoint};
+use crate::disk::{self, Buffers, CopyError, Dir, Identity, Meta, NewFile};
+use crate::home::{self, turn_number};
+use crate::pack::{self, About, FlawKind, Manifest, Pack};
+
+/// So often is something packed that does not hold still. What merely grows is packed as it was looked at.
+const ATTEMPTS: u32 = 3;
+
+/// How long is waited before the next attempt.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// So many of the things that could not be read are named in a snapshot; the manifest has all of them.
+const NAMED: usize = 20;
+
+/// What is packed, and into what.
+pub(super) struct Packing<'a> {
+    pub store: &'a Store,
+    /// The home's folder.
+    pub root: &'a Dir,
+    /// The moment of the snapshot.
+    pub at: Timestamp,
+    pub level: i32,
+    pub threads: u32,
+    pub context: &'a Context<'a>,
+}
+
+/// A new pack in the store.
+pub(super) struct Made {
+    pub pack: PackRef,
+    /// What it says of itself; `None` of a copied archive.
+    pub manifest: Option<Manifest>,
+}
+
+/// Which side failed.
+pub(super) enum Trouble {
+    /// The thing could not be read: the others can.
+    Source(Error),
+    /// There is no room in the store.
+    Full,
+    /// The store can not be written, or the run was interrupted.
+    Store(Error),
+}
+
+/// Passes on how far a pack is, and not that it begins and ends: there are many.
+pub(super) struct Within<'a>(pub &'a dyn Progress);
+
+impl Progress for Within<'_> {
+    fn stage(&self, _: &'static str, _: Total) {}
+
+    fn advance(&self, items: u64, bytes: u64) {
+        self.0.advance(items, bytes);
+    }
+
+    fn finish(&self) {}
+}
+
+impl Packing<'_> {
+    /// Packs a thing, or copies it if it is an archive.
+    pub fn pack(
+        &self,
+        source: &Source,
+        entry: Option<Map<String, Value>>,
+    ) -> Result<Made, Trouble> {
+        let folder = source.place.folder();
+        let into = self.store.dir.make_beneath(&folder);
+        let into = into.map_err(|e| self.of_store(e, &folder))?;
+        let name = pack_name(self.at, source.form());
+        let file = format!("{}/{name}", folder.display());
+        match &source.way {
+            Way::Archive(archive) => self.copy(source, archive, &into, &name, file),
+            _ => self.write(source, entry, &into, &name, file),
+        }
+    }
+
+    fn write(
+        &self,
+        source: &Source,
+        entry: Option<Map<String, Value>>,
+        into: &Dir,
+        name: &str,
+        file: String,
+    ) -> Result<Made, Trouble> {
+        let mut attempt = 1;
+        loop {
+            let dir = source.open(self.root).map_err(Trouble::Source)?;
+            // Looked at before it is packed: what changes from here on is packed again on the next night.
+            let looked = source
+                .look(self.root, self.context)
+                .map_err(source_or_stop)?;
+            let skip = |rel: &Path, entry: &disk::Entry| source.skips(rel, entry);
+            let survey = pack::survey(&dir, source.place.top(), &skip, self.context);
+            let survey = survey.map_err(source_or_stop)?;
+            let new = NewFile::create(into).map_err(|e| self.of_store(e, Path::new(&file)))?;
+            let about = About {
+                created_at: self.context.clock.now(),
+                entry: entry.clone(),
+            };
+            let (level, threads) = (self.level, self.threads);
+            let packed = pack::write(
+                new.file(),
+                &dir,
+                survey,
+                about,
+                level,
+                threads,
+                self.context,
+            )
+            .map_err(|error| self.writing(error, &file))?;
+            let flaws = &packed.manifest.flaws;
+            let moved = |kind| matches!(kind, FlawKind::Changed | FlawKind::Vanished);
+            if flaws.iter().any(|flaw| moved(flaw.kind)) && attempt < ATTEMPTS {
+                attempt += 1;
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+            failpoint::hit("backup.pack");
+            // What has this name is of a run that was killed, and named in no snapshot.
+            new.publish_over(name.as_ref())
+                .map_err(|e| self.of_store(e, Path::new(&file)))?;
+            let pack = self.told(&packed, looked, source, file);
+            return Ok(Made {
+                pack,
+                manifest: Some(packed.manifest),
+            });
+        }
+    }
+
+    fn told(
+        &self,
+        packed: &pack::Packed,
+        looked: Looked,
+        source: &Source,
+        file: String,
+    ) -> PackRef {
+        let manifest = &packed.manifest;
+        let counts = home::counts_of(&manifest.members);
+        let count = |of: &dyn Fn(FlawKind) -> bool| {
+            manifest.flaws.iter().filter(|flaw| of(flaw.kind)).count() as u64
+        };
+        let is_unreadable = |kind| kind == FlawKind::Unreadable;
+        let restless = count(&FlawKind::is_restless);
+        let unreadable = manifest.flaws.iter().filter(|f| is_unreadable(f.kind));
+        PackRef {
+            file,
+            form: Form::Packed,
+            at: self.at,
+            bytes: packed.bytes,
+            blake3: packed.blake3.clone(),
+            files: counts.total().files,
+            content: counts.total().bytes,
+            turns: matches!(source.place, Place::Session(_)).then_some(counts.turns),
+            seen: looked.seen.filter(|_| restless == 0),
+            restless,
+            unreadable: count(&is_unreadable),
+            flaws: unreadable.take(NAMED).cloned().collect(),
+        }
+    }
+
+    fn copy(
+        &self,
+        source: &Source,
+        archive: &OsString,
+        into: &Dir,
+        name: &str,
+        file: String,
+    ) -> Result<Made, Trouble> {
+        let unread = |error| {
+            let path = Path::new("archive").join(archive);
+            Trouble::Source(Error::io("can not read", path, error))
+        };
+        let dir = source.open(self.root).map_err(Trouble::Source)?;
+        let mut attempt = 1;
+        let (new, copied, looked) = loop {
+            let looked = source
+                .look(self.root, self.context)
+                .map_err(source_or_stop)?;
+            let opened = dir.open_file(archive).map_err(unread)?;
+            let mut seen = Meta::of(&opened).map_err(unread)?;
+            let before = seen;
+            seen.mode = 0o600;
+            let copied = disk::copy_file(
+                &opened,
+                &seen,
+                into,
+                &mut Identity,
+                &mut Buffers::new(),
+                self.context.stop,
+            );
+            let (new, copied) = copied.map_err(|error| match error {
+                CopyError::Read(error) => unread(error),
+                CopyError::Write(error) => self.of_store(error, Path::new(&file)),
+                CopyError::Stopped => Trouble::Store(stopped(self.context)),
+            })?;
+            if copied.source.same_state(&before) {
+                break (new, copied, looked);
+            }
+            if attempt == ATTEMPTS {
+                return Err(Trouble::Source(
+                    Error::failed("was changed while it was copied:")
+                        .at(Path::new("archive").join(archive)),
+                ));
+            }
+            attempt += 1;
+            std::thread::sleep(PAUSE);
+        };
+        self.context.progress.advance(1, copied.size);
+        let again = new.file().try_clone();
+        let again = again.map_err(|e| self.of_store(e, Path::new(&file)))?;
+        // What it holds, as far as it says so itself: one that was made by hand is kept all the same.
+        let held = Pack::of(again, &self.store.path().join(&file));
+        let counts = held.ok().and_then(|pack| {
+            let members = &pack.manifest()?.members;
+            Some(home::counts_of(members))
+        });
+        failpoint::hit("backup.copy");
+        new.publish_over(name.as_ref())
+            .map_err(|e| self.of_store(e, Path::new(&file)))?;
+        let total = counts.as_ref().map(home::Counts::total).unwrap_or_default();
+        let pack = PackRef {
+            file,
+            form: Form::Archive,
+            at: self.at,
+            bytes: copied.size,
+            blake3: copied.digest.to_hex().to_string(),
+            files: total.files,
+            content: total.bytes,
+            turns: counts.map(|counts| counts.turns),
+            seen: looked.seen,
+            restless: 0,
+            unreadable: 0,
+            flaws: Vec::new(),
+        };
+        Ok(Made {
+            pack,
+            manifest: None,
+        })
+    }
+
+    fn of_store(&self, error: std::io::Error, file: &Path) -> Trouble {
+        let full = is_full(&error);
+        let error = Error::io("can not write", self.store.path().join(file), error);
+        match full {
+            true => Trouble::Full,
+            false => Trouble::Store(error),
+        }
+    }
+
+    fn writing(&self, error: Error, file: &str) -> Trouble {
+        let full = error.io_cause().is_some_and(is_full);
+        let error = match error.path() {
+            Some(_) => error,
+            None => error.at(self.store.path().join(file)),
+        };
+        match full {
+            true => Trouble::Full,
+            false => Trouble::Store(error),
+        }
+    }
+}
+
+fn source_or_stop(error: Error) -> Trouble {
+    match error.kind() {
+        crate::base::Kind::Interrupted => Trouble::Store(error),
+        _ => Trouble::Source(error),
+    }
+}
+
+fn stopped(context: &Context) -> Error {
+    let done = context.stop.check();
+    done.err().unwrap_or_else(|| Error::failed("interrupted"))
+}
+
+/// Whether there is no room, or no more of it for this user.
+pub(super) fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
+    )
+}
+
+/// The name of a pack.
+fn pack_name(at: Timestamp, form: Form) -> String {
+    let mark = match form {
+        Form::Packed => "",
+        Form::Archive => "-archive",
+    };
+    format!("{}{mark}{}", stamp::name(at), pack::ENDING)
+}
+
+/// The moment in the name of a pack; `None` of a name that this program does not give.
+pub(super) fn moment_of(name: &str) -> Option<Timestamp> {
+    let name = name.strip_suffix(pack::ENDING)?;
+    stamp::read(name.strip_suffix("-archive").unwrap_or(name))
+}
+
+/// In which way a session holds less than its last complete pack, if it does: turns that are gone, or more than half of
+/// its bytes.
+pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String> {
+    let lost = match (
+        turns(store, last, None),
+        turns(store, &now.pack, now.manifest.as_ref()),
+    ) {
+        (Some(before), Some(now)) => before.difference(&now).count() as u64,
+        // One of them does not say which turns it holds.
+        _ => match (last.turns, now.pack.turns) {
+            (Some(before), Some(now)) => before.saturating_sub(now),
+            _ => return None,
+        },
+    };
+    if lost > 0 {
+        return Some(format!(
+            "{} of the {} turns gone",
+            crate::base::human::count(lost),
+            crate::base::human::count(last.turns.unwrap_or(lost))
+        ));
+    }
+    (now.pack.content.saturating_mul(2) < last.content).then(|| {
+        let [before, now] = [last.content, now.pack.content].map(crate::base::human::size);
+        format!("{now} of the {before} left")
+    })
+}
+
+fn turns(
+    store: &Store,
+    pack: &PackRef,
+    manifest: Option<&Manifest>,
+) -> Option<std::collections::BTreeSet<OsString>> {
+    let of = |manifest: &Manifest| {
+        let turn = |path: &Path| {
+            let name = path.file_name()?;
+            let is_turn =
+                path.parent() == Some(Path::new("context")) && turn_number(name).is_some();
+            is_turn.then(|| name.to_owned())
+        };
+        manifest
+            .members
+            .iter()
+            .filter_map(|m| turn(&m.path))
+            .collect()
+    };
+    match manifest {
+        Some(manifest) => Some(of(manifest)),
+        None => store.pack(pack).ok()?.manifest().map(of),
+    }
+}

@@ -1,0 +1,63 @@
+//! `wbhome backup prune`.
+
+use std::fmt::Write as _;
+
+use super::*;
+use crate::backup::prune::{self, Plan};
+use crate::base::human;
+use crate::cli::history::moment;
+
+pub(super) fn run(
+    args: StoreArgs,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    let home = place::open(global)?;
+    let keep = Config::load(&home)?.backup.keep;
+    let folders = args.folders(&home)?;
+    let (dry_run, verbose) = (global.dry_run, console.verbose);
+    let act = |folder: &Path| {
+        let plan = match dry_run {
+            true => prune::plan(&Store::open_of(folder, &home)?, keep, ctx)?,
+            false => {
+                let store = lock(folder, &home, "backup prune", global, ctx)?;
+                let plan = prune::plan(&store, keep, ctx)?;
+                prune::apply(&store, plan, ctx)?
+            }
+        };
+        Ok((plan, Exit::Done))
+    };
+    let schema = match dry_run {
+        true => "backup-prune-plan/1",
+        false => "backup-prune/1",
+    };
+    let write = |out: &mut String, plan: &Plan| write(out, plan, dry_run, verbose, ctx);
+    in_each(folders, schema, global, console, act, write)
+}
+
+fn write(out: &mut String, plan: &Plan, dry_run: bool, verbose: bool, ctx: &Context) {
+    let _ = writeln!(out, "{}", styled(STRONG, human::path(&plan.store)));
+    if dry_run || verbose {
+        for at in &plan.snapshots {
+            let _ = writeln!(out, "  snapshot of {}", moment(*at, ctx));
+        }
+        for pack in &plan.packs {
+            let file = human::escape(&pack.file);
+            let _ = writeln!(out, "  {file}  {}", human::size(pack.bytes));
+        }
+    }
+    let removed = match dry_run {
+        true => "would be removed",
+        false => "removed",
+    };
+    let _ = writeln!(
+        out,
+        "{} and {} {removed}, {}; {} and {} stay",
+        human::plural(plan.snapshots.len() as u64, "snapshot", "snapshots"),
+        human::plural(plan.packs.len() as u64, "pack", "packs"),
+        human::size(plan.bytes),
+        human::plural(plan.snapshots_kept, "snapshot", "snapshots"),
+        human::plural(plan.packs_kept, "pack", "packs")
+    );
+}
