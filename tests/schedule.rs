@@ -117,7 +117,19 @@ impl Machine {
 #[test]
 fn show_prints_what_would_be_installed_and_changes_nothing() {
     let machine = Machine::with_cron();
-    assert_snapshot!(machine.shown(&machine.schedule(&["show", "--at", "4:30"])), @"");
+    assert_snapshot!(machine.shown(&machine.schedule(&["show", "--at", "4:30"])), @r"
+    exit: 0
+    --- stdout
+    Nothing of this home is installed.
+    A line in the crontab would run the night at 04:30   `systemctl --user` does not work here, and there is `crontab`
+      [PROGRAM] nightly --home [ROOT]/me/workbuddy_home
+
+    your crontab:
+      30 4 * * * [PROGRAM] nightly --home [ROOT]/me/workbuddy_home # wbhome-nightly [ID]
+
+    Next: wbhome schedule install --at 04:30
+    --- stderr
+    ");
     assert_eq!(machine.crontab(), None);
     let ran = machine.schedule(&["install", "-n"]);
     assert!(
@@ -132,12 +144,34 @@ fn a_crontab_is_edited_only_with_a_yes() {
     let machine = Machine::with_cron();
     machine.put("crontab", "MAILTO=me\n");
     let ran = machine.schedule(&["install"]);
-    assert_snapshot!(machine.shown(&ran), @"");
+    assert_snapshot!(machine.shown(&ran), @r"
+    exit: 1
+    --- stdout
+    --- stderr
+    your crontab:
+      + 0 3 * * * [PROGRAM] nightly --home [ROOT]/me/workbuddy_home # wbhome-nightly [ID]
+    error: nothing was installed or removed
+    hint: without a terminal to ask on: wbhome schedule install --yes
+    ");
     assert_eq!(machine.crontab().unwrap(), b"MAILTO=me\n");
     let ran = machine.schedule(&["install", "-y"]);
-    assert_snapshot!(machine.shown(&ran), @"");
+    assert_snapshot!(machine.shown(&ran), @r"
+    exit: 0
+    --- stdout
+    your crontab:
+      + 0 3 * * * [PROGRAM] nightly --home [ROOT]/me/workbuddy_home # wbhome-nightly [ID]
+    A line in the crontab runs the night at 03:00   `systemctl --user` does not work here, and there is `crontab`
+      [PROGRAM] nightly --home [ROOT]/me/workbuddy_home
+    --- stderr
+    ");
     let ran = machine.schedule(&["show"]);
-    assert_snapshot!(machine.shown(&ran), @"");
+    assert_snapshot!(machine.shown(&ran), @r"
+    exit: 0
+    --- stdout
+    installed: your crontab: 0 3 * * * [PROGRAM] nightly --home [ROOT]/me/workbuddy_home # wbhome-nightly [ID]
+    Nothing to install: it is as it should be.
+    --- stderr
+    ");
 }
 
 #[test]
@@ -223,9 +257,49 @@ fn a_crontab_that_can_not_be_read_is_never_replaced() {
 fn a_systemd_timer_is_written_turned_on_and_taken_away() {
     let machine = Machine::with_systemd();
     let ran = machine.schedule(&["install", "-y", "--at", "02:15"]);
-    assert_snapshot!(machine.shown(&ran), @"");
+    assert_snapshot!(machine.shown(&ran), @r#"
+    exit: 0
+    --- stdout
+    write [ROOT]/me/.config/systemd/user/wbhome-nightly-[ID8].service
+      # wbhome-nightly [ID]: made by `wbhome schedule install`, taken out by `wbhome schedule remove`.
+      # To change something, `systemctl --user edit` keeps it beside this file.
+      [Unit]
+      Description=The night of [ROOT]/me/workbuddy_home
+
+      [Service]
+      Type=oneshot
+      ExecStart="[PROGRAM]" nightly --home "[ROOT]/me/workbuddy_home"
+      Nice=10
+      IOSchedulingClass=idle
+      TimeoutStartSec=23h
+    write [ROOT]/me/.config/systemd/user/wbhome-nightly-[ID8].timer
+      # wbhome-nightly [ID]: made by `wbhome schedule install`, taken out by `wbhome schedule remove`.
+      # To change something, `systemctl --user edit` keeps it beside this file.
+      [Unit]
+      Description=The night of [ROOT]/me/workbuddy_home
+
+      [Timer]
+      OnCalendar=*-*-* 02:15:00
+      RandomizedDelaySec=10min
+      Persistent=true
+
+      [Install]
+      WantedBy=timers.target
+    run systemctl --user daemon-reload
+    run systemctl --user enable --now wbhome-nightly-[ID8].timer
+    run systemctl --user restart wbhome-nightly-[ID8].timer
+    A systemd user timer runs the night at 02:15   `systemctl --user` works here
+      [PROGRAM] nightly --home [ROOT]/me/workbuddy_home
+    Your timers stop when you log out. So that they go on: loginctl enable-linger
+    --- stderr
+    "#);
     let asked = machine.text("asked").replace(&machine.id()[..8], "ID");
-    assert_snapshot!(asked, @"");
+    assert_snapshot!(asked, @r"
+    --user show-environment
+    --user daemon-reload
+    --user enable --now wbhome-nightly-ID.timer
+    --user restart wbhome-nightly-ID.timer
+    ");
     // Once more: nothing is written, nothing is turned on.
     std::fs::remove_file(machine.path("asked")).unwrap();
     let ran = machine.schedule(&["install", "-y"]);

@@ -80,7 +80,7 @@ pub(super) fn run(
     let home = place::open(global)?;
     let machine = machine()?;
     match args.action {
-        Action::Show(how) => show(&home, &machine, &how.request(), console),
+        Action::Show(how) => show(&home, &machine, &how.request(), global, console),
         Action::Install(how) => {
             let request = how.request();
             let plan = |home: &Home| schedule::plan(home, &machine, &request);
@@ -108,7 +108,13 @@ fn machine() -> Result<Machine> {
     })
 }
 
-fn show(home: &Home, machine: &Machine, request: &Request, console: &Console) -> Result<Exit> {
+fn show(
+    home: &Home,
+    machine: &Machine,
+    request: &Request,
+    global: &Global,
+    console: &Console,
+) -> Result<Exit> {
     let shown = Outcome::only_shown(schedule::plan(home, machine, request)?);
     let plan = &shown.plan;
     console.result("schedule/1", &shown, |out| {
@@ -124,8 +130,8 @@ fn show(home: &Home, machine: &Machine, request: &Request, console: &Console) ->
         }
         write_notes(out, plan);
         if !plan.steps.is_empty() && plan.hindrance.is_none() {
-            let again = request.again();
-            let _ = writeln!(out, "Next: wbhome schedule install{again}");
+            let wbhome = place::again(global);
+            let _ = writeln!(out, "Next: {wbhome} schedule install{}", request.again());
         }
     })?;
     Ok(Exit::Done)

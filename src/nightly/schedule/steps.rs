@@ -12,7 +12,7 @@ use crate::home::LockedHome;
 
 /// A step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "do", rename_all = "kebab-case")]
+#[serde(tag = "what", rename_all = "kebab-case")]
 pub enum Step {
     /// A file gets this text.
     Write {
