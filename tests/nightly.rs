@@ -99,7 +99,7 @@ fn all_is_done_and_nothing_is_said() {
     commit  nothing has changed; 9 files in the history
     backup  [ROOT]/store: 1 thing packed, 3.4 kB in the store; 4 unchanged
     prune   [ROOT]/store: nothing to let go of; 2 snapshots kept
-    The record: [ROOT]/me/workbuddy_home/.wbhome/runs/20240615T120000Z-2.json
+    The record: [ROOT]/me/workbuddy_home/.wbhome/runs/20240615T120000Z_2.json
     --- stderr
     ");
     assert_eq!(records(&place).len(), 2);

@@ -258,7 +258,7 @@ fn free_name(runs: &Path, began: Timestamp) -> Result<PathBuf> {
     let stamp = began.strftime("%Y%m%dT%H%M%SZ").to_string();
     let names = (1..1000).map(|n| match n {
         1 => format!("{stamp}.json"),
-        n => format!("{stamp}-{n}.json"),
+        n => format!("{stamp}_{n}.json"),
     });
     let mut paths = names.map(|name| runs.join(name));
     let free = paths.find(|path| !disk::exists(path));
@@ -268,7 +268,7 @@ fn free_name(runs: &Path, began: Timestamp) -> Result<PathBuf> {
 /// The moment and the number in the name of a record; `None` for what is none.
 fn read_name(name: &str) -> Option<(Timestamp, u32)> {
     let name = name.strip_suffix(".json")?;
-    let (stamp, n) = match name.split_once('-') {
+    let (stamp, n) = match name.split_once('_') {
         Some((stamp, n)) => (stamp, n.parse().ok()?),
         None => (name, 1),
     };
@@ -329,13 +329,13 @@ mod tests {
     fn two_nights_in_one_second_have_two_names() {
         let folder = tempfile::tempdir().unwrap();
         let began: Timestamp = "2024-06-15T03:00:00Z".parse().unwrap();
-        for expected in ["20240615T030000Z.json", "20240615T030000Z-2.json"] {
+        for expected in ["20240615T030000Z.json", "20240615T030000Z_2.json"] {
             let path = free_name(folder.path(), began).unwrap();
             assert_eq!(path.file_name().unwrap(), expected);
             std::fs::write(path, "").unwrap();
         }
         let number = |name| read_name(name).map(|(_, n)| n);
-        assert_eq!(number("20240615T030000Z-2.json"), Some(2));
+        assert_eq!(number("20240615T030000Z_2.json"), Some(2));
         assert_eq!(number("20240615T030000Z.json"), Some(1));
         assert_eq!(number("20240615T03000Z.json"), None);
     }
