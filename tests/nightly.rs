@@ -360,7 +360,7 @@ fn a_store_is_pruned_after_a_good_backup_only() {
     }
     use std::os::unix::fs::PermissionsExt;
     let secret = place.put_home("sessions/20240603_crawler/context/turn_003.json", "{}");
-    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(&secret, PermissionsExt::from_mode(0o0)).unwrap();
     on(5)
         .expect(3)
         .says(&["warning: backup: could not be read"]);
