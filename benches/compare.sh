@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Races wbhome against the tools that people would use without it, and writes benches/RESULTS.md.
 #
-#   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory commit archive archive-large start (default: all)
+#   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory commit archive archive-large
+#                                      backup restore start (default: all)
 #   benches/compare.sh render     RESULTS.md again from benches/results.tsv, nothing measured
 #
 # Each job replaces its own rows in benches/results.tsv and leaves the others. A trial (fewer than 400 sessions, 5 runs
@@ -19,7 +20,8 @@
 #   KEEP=1                leave what was made, to look at
 #   CARGO_TARGET_DIR      where cargo builds                [target]
 #
-# Needs: bash 5, cargo, rsync, GNU time (/usr/bin/time), perl, git, GNU tar, and zstd.
+# Needs: bash 5, cargo, rsync, GNU time (/usr/bin/time), perl, git, GNU tar, and zstd; restic and borg for `backup`,
+# restic for `restore`.
 #
 # Backticks in single quotes are Markdown, and `$1` in them belongs to the shell that is started:
 # shellcheck disable=SC2016
@@ -28,7 +30,7 @@ export LC_ALL=C.UTF-8
 unset WBHOME CDPATH
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large start"
+readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore start"
 readonly RUNS=${RUNS:-5} SESSIONS=${SESSIONS:-420} LOG_MIB=${LOG_MIB:-5120}
 readonly PLACES=${PLACES:-disk shm} SHM_DIR=${SHM_DIR:-/dev/shm} SETTLE=${SETTLE:-400} KEEP=${KEEP:-}
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -511,6 +513,162 @@ job_archive_large() {
   done_with "$work"
 }
 
+# One home, backed up by three: for the first time into a new store a run, then with nothing changed, then with one session
+# changed (a turn more, and a line more in its log). All three take the same folders. restic encrypts, and can not be told
+# not to; borg does not (`-e none`), and both compress as they do by default. Their caches lie on the same disk.
+readonly OUR_BACKUP='cd "$1" && "$0" backup run --home . --store "$2" --quiet --no-progress && sync -f "$2"'
+readonly RESTIC_BACKUP='cd "$1" && restic --quiet --repo "$2" --cache-dir "$3" backup --exclude "/**/.git" --exclude "/**/.wbhome" . && sync -f "$2"'
+readonly BORG_BACKUP='cd "$1" && borg create --exclude "pp:.git" --exclude "pp:.wbhome" "$2::{now:%H%M%S.%f}" . && sync -f "$2"'
+our_backup() { run bash -o pipefail -c "$OUR_BACKUP" "$WBHOME_BIN" "$@"; }
+restic_backup() { run bash -o pipefail -c "$RESTIC_BACKUP" peer "$@"; }
+borg_backup() { run bash -o pipefail -c "$BORG_BACKUP" peer "$@"; }
+
+need_backup_tools() {
+  local tool
+  for tool in "$@"; do command -v "$tool" >/dev/null || die "$tool is needed"; done
+  export RESTIC_PASSWORD=race BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes BORG_RELOCATED_REPO_ACCESS_IS_OK=yes
+}
+
+job_backup() {
+  need_backup_tools restic borg
+  need_input
+  local work=$PLACE/backup home=$PLACE/backup/home n phase kind session log input="$INPUT"
+  local -A took=() peaks=()
+  mkdir "$work"
+  cp -a "$SRC" "$home"
+  "$WBHOME_BIN" init "$home" --quiet
+  export BORG_BASE_DIR=$work/borg
+  # Neither the largest nor the smallest.
+  session=$(du -s --apparent-size "$home"/sessions/* | sort -k 1,1n -k 2 | awk '{ at[NR] = $2 } END { print at[int(NR / 2) + 1] }')
+  load_now
+  for ((n = 0; n <= RUNS; n++)); do
+    "$WBHOME_BIN" backup init --home "$home" "$work/ours-$n" --quiet 2>/dev/null
+    restic --quiet --repo "$work/restic-$n" --cache-dir "$work/cache-$n" init
+    borg init -e none "$work/borg-$n"
+    for phase in first again one; do
+      if [[ $phase = one ]]; then
+        printf '{"turn": 9%03d, "role": "user", "content": "one more"}\n' "$n" >"$session/context/turn_9$(printf %03d "$n").json"
+        log=$(find "$session/logs" -type f | sort | head -n 1)
+        printf 'one more line %d\n' "$n" >>"$log"
+      fi
+      for kind in ours restic borg; do
+        sync -f "$work"
+        case $kind in
+          ours) our_backup "$home" "$work/ours-$n" ;;
+          restic) restic_backup "$home" "$work/restic-$n" "$work/cache-$n" ;;
+          borg) borg_backup "$home" "$work/borg-$n" ;;
+        esac
+        ((n == 0)) || { took[$phase-$kind]+=" $MS" peaks[$phase-$kind]+=" $KIB"; }
+      done
+    done
+    if ((n == 0)); then
+      same_backups "$home" "$work" "$(basename "$session")"
+    else
+      say "backup $n/$RUNS on $FS: first ours ${took[first-ours]##* } ms, restic ${took[first-restic]##* } ms, borg ${took[first-borg]##* } ms;" \
+        "again ${took[again-ours]##* }, ${took[again-restic]##* }, ${took[again-borg]##* };" \
+        "one ${took[one-ours]##* }, ${took[one-restic]##* }, ${took[one-borg]##* }"
+    fi
+  done
+  record_backup first '' 'backup, first'
+  record_backup again -again 'backup, nothing changed'
+  record_backup one -one 'backup, one session changed'
+  # shellcheck disable=SC2086
+  record job backup-memory fs "$FS" title 'memory of backup, many files' peer '' kind MiB aim 200 \
+    ours "$(mib "$(largest ${peaks[first-ours]})")" theirs '' our_runs "$(median ${took[first-ours]})" their_runs '' \
+    our_mib "$(mib "$(largest ${peaks[first-ours]})")" their_mib '' input "$input" command backup
+  done_with "$work"
+}
+
+# shellcheck disable=SC2086
+record_backup() { # PHASE ROW TITLE, within job_backup
+  local peer name row
+  for peer in restic borg; do
+    case $peer in
+      restic) name='`restic backup` (encrypts)' row=backup$2 ;;
+      borg) name='`borg create`, `-e none`' row=backup$2-borg ;;
+    esac
+    record job "$row" fs "$FS" title "$3" peer "$name" kind ratio aim 0.5 \
+      ours "$(median ${took[$1-ours]})" theirs "$(median ${took[$1-$peer]})" \
+      our_runs "$(joined ${took[$1-ours]})" their_runs "$(joined ${took[$1-$peer]})" \
+      our_mib "$(mib "$(largest ${peaks[$1-ours]})")" their_mib "$(mib "$(largest ${peaks[$1-$peer]})")" \
+      input "$input" command backup
+  done
+}
+
+# Everything that is in the sessions comes out of all three as it is now; ours by stock tools, and by its own look at it.
+same_backups() { # HOME WORK CHANGED
+  local id pack out=$2/out
+  "$WBHOME_BIN" backup verify --home "$1" --store "$2/ours-0" --quiet || die "backup: our packs are not sound"
+  mkdir "$out" "$out/ours" "$out/borg"
+  for id in "$1"/sessions/*/; do
+    id=$(basename "$id")
+    pack=$(printf '%s\n' "$2/ours-0/packs/sessions/$id"/*.tar.zst | sort | tail -n 1)
+    tar --zstd -xf "$pack" -C "$out/ours"
+  done
+  [[ $(find "$2/ours-0/packs/sessions" -name '*.tar.zst' -printf '%h\n' | sort | uniq -d) = "$2/ours-0/packs/sessions/$3" ]] ||
+    die "backup: not one session alone was packed again"
+  restic --quiet --repo "$2/restic-0" --cache-dir "$2/cache-0" restore latest --target "$out/restic"
+  (cd "$out/borg" && borg extract "$2/borg-0::$(borg list --short --last 1 "$2/borg-0")")
+  for id in "$out/ours" "$out/restic/sessions" "$out/borg/sessions"; do
+    diff -r --no-dereference "$1/sessions" "$id" >&2 || die "backup: $id is not what was backed up"
+  done
+  say "check: the same sessions come out of all three"
+}
+
+# A whole home out of a store, and out of a repository of restic that holds the same. Ours verifies each file; so does
+# `--verify`.
+readonly OUR_RESTORE='"$0" restore --all --from "$1" --to "$2" --quiet --no-progress && sync -f "$2"'
+readonly RESTIC_RESTORE='restic --quiet --repo "$1" --cache-dir "$3" restore latest --target "$2" --verify && sync -f "$2"'
+
+job_restore() {
+  need_backup_tools restic
+  need_input
+  local work=$PLACE/restore home=$PLACE/restore/home n
+  local ours=() peers=() kib=() peer_kib=()
+  mkdir "$work"
+  cp -a "$SRC" "$home"
+  "$WBHOME_BIN" init "$home" --quiet
+  "$WBHOME_BIN" backup init --home "$home" "$work/store" --quiet 2>/dev/null
+  our_backup "$home" "$work/store"
+  restic --quiet --repo "$work/restic" --cache-dir "$work/cache" init
+  restic_backup "$home" "$work/restic" "$work/cache"
+  load_now
+  for ((n = 0; n <= RUNS; n++)); do
+    sync -f "$work"
+    run bash -o pipefail -c "$OUR_RESTORE" "$WBHOME_BIN" "$work/store" "$work/ours-$n"
+    ((n == 0)) || { ours+=("$MS") kib+=("$KIB"); }
+    sync -f "$work"
+    run bash -o pipefail -c "$RESTIC_RESTORE" peer "$work/restic" "$work/peer-$n" "$work/cache"
+    ((n == 0)) || { peers+=("$MS") peer_kib+=("$KIB"); }
+    if ((n == 0)); then
+      same_homes "$home" "$work/ours-0" "$work/peer-0"
+    else
+      say "restore $n/$RUNS on $FS: ours ${ours[-1]} ms, restic ${peers[-1]} ms"
+    fi
+  done
+  record job restore fs "$FS" title 'restore --all + verify' peer '`restic restore --verify`' kind ratio aim 0.6 \
+    ours "$(median "${ours[@]}")" theirs "$(median "${peers[@]}")" our_runs "$(joined "${ours[@]}")" \
+    their_runs "$(joined "${peers[@]}")" our_mib "$(mib "$(largest "${kib[@]}")")" \
+    their_mib "$(mib "$(largest "${peer_kib[@]}")")" input "$INPUT" command restore
+  record job restore-memory fs "$FS" title 'memory of restore, many files' peer '' kind MiB aim 200 \
+    ours "$(mib "$(largest "${kib[@]}")")" theirs '' our_runs "$(median "${ours[@]}")" their_runs '' \
+    our_mib "$(mib "$(largest "${kib[@]}")")" their_mib '' input "$INPUT" command restore
+  done_with "$work"
+}
+
+# Contents, kinds, modes and times of the sessions.
+same_homes() { # HOME OURS PEER
+  local one of=$PLACE/entries
+  (cd "$1/sessions" && find . -mindepth 1 -printf '%P %y %m %T@\n' | sort) >"$of"
+  for one in "$2" "$3"; do
+    diff -r --no-dereference "$1/sessions" "$one/sessions" >&2 || die "restore: $one does not hold what was backed up"
+    (cd "$one/sessions" && find . -mindepth 1 -printf '%P %y %m %T@\n' | sort) | diff "$of" - >&2 ||
+      die "restore: modes or times in $one are not what they were"
+  done
+  "$WBHOME_BIN" ls --home "$2" --quiet >/dev/null || die "restore: $2 is no home"
+  say "check: the same $(wc -l <"$of") entries on both sides"
+}
+
 # With what bash needs to start any program in it; that is what the peer shows.
 here_start() {
   local n begin end our_ms=() peer_ms=()
@@ -563,6 +721,8 @@ tools() {
     "$(sed --version | awk 'NR == 1 { print "sed", $NF }')" "$(grep --version | awk 'NR == 1 { print "grep", $NF }')"
   printf ', git %s, tar %s, zstd %s' "$(git version | awk '{ print $3 }')" "$(tar --version | awk 'NR == 1 { print $NF }')" \
     "$(zstd --version | grep -o 'v[0-9.]*' | head -n 1)"
+  if command -v restic >/dev/null; then printf ', %s' "$(restic version | awk '{ print $1, $2 }')"; fi
+  if command -v borg >/dev/null; then printf ', %s' "$(borg --version)"; fi
 }
 
 # Puts a row into the table, in place of the one of the same job and filesystem.
@@ -594,7 +754,7 @@ record() { # COLUMN VALUE…
 
 render() {
   [[ -f $TSV ]] || die "$TSV: nothing was measured yet"
-  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one start" '
+  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one backup backup-borg backup-again backup-again-borg backup-one backup-one-borg backup-memory restore restore-memory start" '
     function time(ms) { return ms == "-" ? "—" : ms < 1000 ? ms " ms" : sprintf("%.2f s", ms / 1000) }
     function amount(value, kind) { return value == "-" ? "—" : kind == "MiB" || kind == "space" ? value " MiB" : time(value) }
     function ratio(i) { return kind[i] == "ratio" || kind[i] == "space" }

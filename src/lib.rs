@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`cli`] | what a person types and reads: one file a verb |
 //! | [`disaster`] | a whole home out of a store and the repository |
+//! | [`nightly`] | the night: its stages and its record; what makes the machine run it |
 //! | [`migrate`] | off the sync drive: plan, transfer, settle, adopt, verify; what follows a move: state folder, relink, rename |
 //! | [`check`] | what is wrong with a home, and the safe repairs |
 //! | [`sessions`] | making, labelling, removing and restoring sessions; the index made to agree with the disk; project views |
@@ -45,6 +46,7 @@ pub mod disk;
 pub mod history;
 pub mod home;
 pub mod migrate;
+pub mod nightly;
 pub mod pack;
 pub mod paths;
 pub mod secrets;

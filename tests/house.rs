@@ -21,7 +21,7 @@ const FLOORS: [&[&str]; 8] = [
     &[
         "archive", "backup", "browse", "check", "history", "migrate", "sessions",
     ],
-    &["disaster"],
+    &["disaster", "nightly"],
     &["cli"],
 ];
 

@@ -546,11 +546,35 @@ documents! {
         schema: String, source: Exact, migrated: Timestamp, compared: u64, equal: u64,
         differences: Vec<Difference>, new_in_home: u64,
     }
+    "wbhome/nightly/1" Nightly {
+        schema: String, path: String, path_bytes: Absent<String>, id: String, program: String, began: Timestamp,
+        took_ms: u64, exit: u8, stages: Vec<Stage>, warnings: Vec<NightWarning>, hook: Null<Hook>,
+        record: Null<Location>, not_kept: Null<Trouble>,
+    }
+    "stage" Stage {
+        name: String, store: Null<Location>, began: Timestamp, took_ms: u64, exit: u8, did: String,
+        counts: BTreeMap<String, u64>, skipped: Null<String>, troubles: Vec<Trouble>, notes: Vec<String>,
+    }
+    "trouble" Trouble { message: String, hints: Vec<String>, }
+    "night warning" NightWarning { message: String, hints: Vec<String>, pressing: bool, }
+    "hook" Hook { name: String, code: Null<i32>, trouble: Null<String>, }
+    "wbhome/schedule/1" Schedule {
+        schema: String, with: Null<String>, why: String, at: String, command: String, entries: Vec<ScheduleEntry>,
+        installed: Vec<InstalledEntry>, steps: Vec<ScheduleStep>, hindrance: Null<String>, lingers: Null<bool>,
+        notes: Vec<String>, done: bool, checked: Null<String>,
+    }
+    "schedule entry" ScheduleEntry { file: Null<Location>, text: String, }
+    "installed entry" InstalledEntry { with: String, file: Null<Location>, text: String, differs: Vec<String>, }
+    "schedule step" ScheduleStep {
+        what: String, path: Absent<String>, path_bytes: Absent<String>, text: Absent<String>,
+        replaces: Option<Value>, added: Option<Value>, removed: Absent<Vec<String>>, command: Absent<Vec<String>>,
+    }
     "difference" Difference { path: String, path_bytes: Absent<String>, kind: String, detail: String, }
 }
 
 /// Documents whose fields are those of another.
 const ALIKE: [(&str, &str); 9] = [
+    ("wbhome/nightly-plan/1", "wbhome/nightly/1"),
     ("wbhome/commit-plan/1", "wbhome/commit/1"),
     ("wbhome/relink-undo/1", "wbhome/migrate-undo/1"),
     ("wbhome/relink-undo-plan/1", "wbhome/migrate-undo-plan/1"),
@@ -1417,6 +1441,70 @@ fn drill() {
     assert!(done.blind_spots.iter().any(|spot| spot.files > 0));
     assert!(done.repository.0.is_some_and(|used| used.in_home));
     assert!(done.kinds.iter().any(|kind| kind.as_of.0.is_some()));
+}
+
+#[test]
+fn nightly() {
+    let place = Place::with_sessions();
+    place.ok(["backup", "init", "store", "-q"]);
+    let plan: Nightly = read("nightly-plan/1", &json(&place, &["nightly", "-n"]));
+    assert!(plan.record.0.is_none() && plan.hook.0.is_none() && plan.stages.len() == 4);
+    let done: Nightly = read("nightly/1", &json(&place, &["nightly"]));
+    assert!(done.exit == 0 && done.record.0.is_some() && done.not_kept.0.is_none());
+    let backup = done
+        .stages
+        .iter()
+        .find(|stage| stage.name == "backup")
+        .unwrap();
+    assert!(backup.store.0.is_some() && backup.counts["packed"] > 0 && backup.troubles.is_empty());
+    // What is kept is what is printed.
+    let kept = std::fs::read_to_string(done.record.0.unwrap().path).unwrap();
+    let _: Nightly = serde_json::from_str(&kept).unwrap();
+    std::fs::rename(place.path("store"), place.path("away")).unwrap();
+    let text = place.home_text("wbhome.toml");
+    let hook = "\n[nightly]\non_failure = \"exit 3\"\n";
+    place.put_home("wbhome.toml", text.replace("\n[nightly]\n", hook));
+    let failed: Nightly = read("nightly/1", &json(&place, &["nightly"]));
+    let backup = failed
+        .stages
+        .iter()
+        .find(|stage| stage.name == "backup")
+        .unwrap();
+    assert!(failed.exit == 1 && backup.exit == 1 && !backup.troubles[0].message.is_empty());
+    assert!(
+        failed
+            .hook
+            .0
+            .is_some_and(|hook| hook.code.0 == Some(3) && hook.trouble.0.is_some())
+    );
+}
+
+#[test]
+fn schedule() {
+    let place = Place::with_home();
+    // No program at all: nobody's crontab is looked at.
+    let bin = place.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = place.command();
+        command
+            .env("PATH", &bin)
+            .arg("schedule")
+            .args(args)
+            .arg("--json");
+        Ran::of(command.output().unwrap())
+    };
+    let shown: Schedule = read("schedule/1", &run(&["show", "--at", "4:05"]));
+    assert_eq!(
+        (shown.with.0.as_deref(), shown.at.as_str()),
+        (Some("systemd"), "04:05")
+    );
+    assert!(!shown.done && shown.hindrance.0.is_some() && shown.installed.is_empty());
+    assert_eq!(shown.entries.len(), 2);
+    let whats: Vec<&str> = shown.steps.iter().map(|step| step.what.as_str()).collect();
+    assert_eq!(whats, ["write", "write", "run", "run", "run"]);
+    let removed: Schedule = read("schedule/1", &run(&["remove"]));
+    assert!(removed.done && removed.with.0.is_none() && removed.steps.is_empty());
 }
 
 #[test]

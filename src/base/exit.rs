@@ -45,7 +45,7 @@ impl Exit {
 
     /// How grave it is: the gravest of a run is its exit code. A usage error ends a run before anything
     /// else can happen; it stands with plain failure.
-    fn gravity(self) -> u8 {
+    pub fn gravity(self) -> u8 {
         match self {
             Exit::Done => 0,
             Exit::Problems => 1,

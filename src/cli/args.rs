@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
     archive, backup, check, commit, complete, diff, drill, history, index, init, label, ls, man,
-    migrate, mv, new, path, relink, restore, rm, show, unarchive,
+    migrate, mv, new, nightly, path, relink, restore, rm, schedule, show, unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -98,6 +98,8 @@ pub(super) enum Verb {
     Drill(drill::DrillArgs),
     Relink(relink::RelinkArgs),
     Migrate(migrate::MigrateArgs),
+    Nightly(nightly::NightlyArgs),
+    Schedule(schedule::ScheduleArgs),
 
     Completions(complete::CompletionsArgs),
     Man(man::ManArgs),

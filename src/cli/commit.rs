@@ -81,7 +81,9 @@ pub(super) fn run(
             }
             let _ = writeln!(out, "Nothing was changed.");
         })?;
-        return Ok(exit(&done).merge(pushed::tell(push.as_ref(), global, console)));
+        return Ok(done
+            .exit()
+            .merge(pushed::tell(push.as_ref(), global, console)));
     }
     let locked = place::lock(&home, "commit", global, console, ctx)?;
     let repository = match Repository::open(&locked)? {
@@ -121,7 +123,9 @@ pub(super) fn run(
             pushed::write(out, push, false);
         }
     })?;
-    Ok(exit(&done).merge(pushed::tell(push.as_ref(), global, console)))
+    Ok(done
+        .exit()
+        .merge(pushed::tell(push.as_ref(), global, console)))
 }
 
 /// What is printed as JSON.
@@ -139,13 +143,6 @@ impl<'a> Document<'a> {
             done,
             push: push.as_ref(),
         }
-    }
-}
-
-fn exit(done: &Outcome) -> Exit {
-    match done.unread.is_empty() && done.not_consolidated.is_none() {
-        true => Exit::Done,
-        false => Exit::Partial,
     }
 }
 

@@ -28,6 +28,7 @@ mod man;
 mod migrate;
 mod mv;
 mod new;
+mod nightly;
 mod output;
 mod pager;
 mod path;
@@ -37,6 +38,7 @@ mod pushed;
 mod relink;
 mod restore;
 mod rm;
+mod schedule;
 mod show;
 mod signals;
 mod unarchive;
@@ -101,6 +103,8 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Drill(args) => drill::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),
         Verb::Relink(args) => relink::run(args, global, console, ctx),
+        Verb::Nightly(args) => nightly::run(args, global, console, ctx),
+        Verb::Schedule(args) => schedule::run(args, global, console, ctx),
         Verb::Migrate(args) => migrate::run(args, global, console, ctx),
         Verb::Completions(args) => complete::run(args, console),
         Verb::Man(args) => man::run(args, global, console),

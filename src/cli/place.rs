@@ -6,7 +6,7 @@ use super::args::Global;
 use super::output::Console;
 use crate::backup;
 pub(super) use crate::base::human::quoted;
-use crate::base::{Context, Error, Result, human};
+use crate::base::{Context, Error, Result};
 use crate::disk;
 use crate::history;
 use crate::home::{self, Config, Home, LockedHome};
@@ -62,7 +62,7 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 18] = [
+const VERBS: [&str; 20] = [
     "archive",
     "backup",
     "check",
@@ -75,10 +75,12 @@ const VERBS: [&str; 18] = [
     "ls",
     "mv",
     "new",
+    "nightly",
     "path",
     "relink",
     "restore",
     "rm",
+    "schedule",
     "show",
     "unarchive",
 ];
@@ -313,18 +315,6 @@ pub(super) fn agents(home: &Home, console: &Console) -> Vec<Agent> {
     folders.iter().flat_map(|folder| read(folder)).collect()
 }
 
-/// So many steps are named when not all are.
-const STEPS: usize = 3;
-
-/// What was done, and of much the beginning; what was left stands there.
-fn shortened(did: &[String], all: bool) -> String {
-    if all || did.len() <= STEPS + 1 {
-        return did.join("; ");
-    }
-    let more = human::count((did.len() - STEPS) as u64);
-    format!("{}; and {more} steps more", did[..STEPS].join("; "))
-}
-
 /// Takes the lock of a home, and tells what a command that was killed had left.
 pub(super) fn lock(
     home: &Home,
@@ -335,25 +325,10 @@ pub(super) fn lock(
 ) -> Result<LockedHome> {
     let locked = home.lock(global.lock_wait, verb, ctx)?;
     for settled in locked.settled() {
-        let who = match &settled.command {
-            Some(command) => format!(
-                "`wbhome {}` was stopped in the middle",
-                human::escape(command)
-            ),
-            None => "a command was stopped in the middle".to_owned(),
-        };
-        match (&settled.pending, settled.did.is_empty()) {
-            (Some(why), _) => console.warn(&format!(
-                "{who}, and can not be completed yet: {}",
-                human::escape(why)
-            )),
-            (None, true) => console.note(&format!(
-                "{who}, and left nothing half done; run it again if its work is missing"
-            )),
-            (None, false) => console.note(&format!(
-                "{who}; completed now: {}",
-                human::escape(&shortened(&settled.did, console.verbose))
-            )),
+        let told = settled.told(console.verbose);
+        match settled.pending {
+            Some(_) => console.warn(&told),
+            None => console.note(&told),
         }
     }
     Ok(locked)

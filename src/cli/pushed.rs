@@ -85,15 +85,7 @@ pub(super) fn tell(push: Option<&Push>, global: &Global, console: &Console) -> E
     for hint in &push.hints {
         console.hint(&human::escape(hint));
     }
-    match (push.state, push.kind) {
-        (State::Failed, Some(kind)) => match kind.exit() {
-            // The commit stands.
-            Exit::Failed => Exit::Partial,
-            graver => graver,
-        },
-        (State::Failed | State::HeldBack, _) => Exit::Partial,
-        (State::Pushed | State::Nothing | State::WouldPush, _) => Exit::Done,
-    }
+    push.exit()
 }
 
 /// `20240603_crawler/context/turn_002.json:3   github-token ghp_…ab   commit 4f1c2a9b03   digest 5bc1…`

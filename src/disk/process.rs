@@ -1,8 +1,6 @@
 //! The processes of this machine, as far as it lets us see.
 
-use std::path::{Path, PathBuf};
-
-use crate::base::{Error, Result};
+use std::path::PathBuf;
 
 /// A running process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,32 +92,6 @@ pub(super) fn link_of(pid: u32, link: &str) -> std::io::Result<PathBuf> {
 /// Whether this process may give files away.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-/// Runs a person's own command line by the shell in a folder and waits for it. What it prints goes to our standard error, so that standard output holds our result alone. Returns its
-/// exit code, or `None` when a signal ended it.
-pub fn run_in(folder: &Path, command: &str) -> Result<Option<i32>> {
-    use std::os::fd::AsFd;
-    use std::process::{Command, Stdio};
-    let fail = |e| {
-        Error::io(
-            format!("can not run `{}` in", crate::base::human::escape(command)),
-            folder,
-            e,
-        )
-    };
-    let output = std::io::stderr()
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(fail)?;
-    let status = Command::new("/bin/sh")
-        .args(["-c", command])
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::from(output))
-        .status()
-        .map_err(fail)?;
-    Ok(status.code())
 }
 
 /// The mask that takes permission bits from what this process makes; all of them where the system does not

@@ -1,9 +1,11 @@
 //! Running another program to its end, with what it says kept.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+
+use crate::base::{Error, Result, human};
 
 /// What a program has said.
 #[derive(Clone, Debug)]
@@ -82,5 +84,101 @@ pub fn run_git(
         })),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// Runs an installed program with this on its standard input, and waits for it. `None` when it is not installed.
+///
+/// # Errors
+/// When it is there and can not be started.
+pub fn run_program(
+    name: &str,
+    arguments: &[impl AsRef<OsStr>],
+    input: &[u8],
+) -> io::Result<Option<Finished>> {
+    let mut command = Command::new(name);
+    // What it says is looked at, and must not be in the person's own language.
+    command.args(arguments).env("LC_ALL", "C");
+    let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = match streams.stderr(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    feed(&mut child, input);
+    let output = child.wait_with_output()?;
+    Ok(Some(Finished {
+        code: output.status.code(),
+        output: output.stdout,
+        errors: output.stderr,
+    }))
+}
+
+/// Runs a person's own command line by the shell in a folder and waits for it. What it prints goes to our standard
+/// error, so that standard output holds our result alone. Returns its exit code, or `None` when a signal ended it.
+///
+/// # Errors
+/// When the shell can not be started.
+pub fn run_in(folder: &Path, command: &str) -> Result<Option<i32>> {
+    run_in_with(folder, command, b"")
+}
+
+/// Like [`run_in`], with something on its standard input. Whether it reads that is its own business: one that ends
+/// without reading is no error, and is not waited for any longer.
+///
+/// # Errors
+/// As [`run_in`].
+pub fn run_in_with(folder: &Path, command: &str, input: &[u8]) -> Result<Option<i32>> {
+    use std::os::fd::AsFd;
+    let fail = |e| {
+        let what = format!("can not run `{}` in", human::escape(command));
+        Error::io(what, folder, e)
+    };
+    let output = io::stderr().as_fd().try_clone_to_owned().map_err(fail)?;
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).current_dir(folder);
+    match input {
+        [] => shell.stdin(Stdio::null()),
+        _ => shell.stdin(Stdio::piped()),
+    };
+    let mut child = shell.stdout(Stdio::from(output)).spawn().map_err(fail)?;
+    feed(&mut child, input);
+    Ok(child.wait().map_err(fail)?.code())
+}
+
+/// Hands it over beside, and waits for nobody: what never reads would stop us, and what has ended breaks the pipe.
+fn feed(child: &mut Child, input: &[u8]) {
+    let input = input.to_vec();
+    if let Some(mut pipe) = child.stdin.take() {
+        std::thread::spawn(move || {
+            let _ = pipe.write_all(&input);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_reads_its_input_or_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let much = vec![b'x'; 1 << 20];
+        let run = |command: &str| run_in_with(folder.path(), command, &much).unwrap();
+        assert_eq!(run("cat > got"), Some(0));
+        assert_eq!(std::fs::read(folder.path().join("got")).unwrap(), much);
+        assert_eq!(run("exit 3"), Some(3));
+        // Its child keeps the pipe open, and never reads.
+        assert_eq!(run("sleep 5 2>/dev/null & exit 0"), Some(0));
+        assert_eq!(run("kill -9 $$"), None);
+    }
+
+    #[test]
+    fn a_program_that_is_not_installed_is_none() {
+        let none = run_program("wbhome-is-not-there", &["x"], b"").unwrap();
+        assert!(none.is_none());
+        let cat = run_program("cat", &["-"], b"in").unwrap().unwrap();
+        assert!(cat.is_good());
+        assert_eq!(cat.output, b"in");
     }
 }

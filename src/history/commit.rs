@@ -25,7 +25,7 @@ use super::staging::{IndexLock, Staging};
 use super::tree::{Change, Differ, Forest, Leaf};
 use super::{consolidate, moving};
 use crate::base::wire::WirePath;
-use crate::base::{Context, Error, Result, Total, failpoint};
+use crate::base::{Context, Error, Exit, Result, Total, failpoint};
 use crate::disk::{self, Dir};
 use crate::home::{Home, LockedHome, SessionId};
 
@@ -102,6 +102,16 @@ pub struct Outcome {
     pub consolidated: Option<consolidate::Consolidated>,
     /// What could not be done to keep it small; the commit stands.
     pub not_consolidated: Option<String>,
+}
+
+impl Outcome {
+    /// Whether all was done, as an exit code.
+    pub fn exit(&self) -> Exit {
+        match self.unread.is_empty() && self.not_consolidated.is_none() {
+            true => Exit::Done,
+            false => Exit::Partial,
+        }
+    }
 }
 
 /// What was read, and what the tree of it is.

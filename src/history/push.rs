@@ -15,7 +15,7 @@ use self::leaving::Looked;
 pub use self::leaving::{Leak, Part};
 use self::target::{Target, command, without_login};
 use super::repository::{Repository, short_name};
-use crate::base::{Context, Error, Kind, Result, human};
+use crate::base::{Context, Error, Exit, Kind, Result, human};
 use crate::disk::{self, Finished};
 use crate::home::{Config, Home, LockedHome, OnFind};
 use crate::secrets::{Allowed, Rules};
@@ -60,6 +60,17 @@ pub struct Push {
     /// The class of what went wrong.
     #[serde(skip)]
     pub kind: Option<Kind>,
+}
+
+impl Push {
+    /// What came of it, as an exit code. The commits stand whatever it is.
+    pub fn exit(&self) -> Exit {
+        match (self.state, self.kind.map(Kind::exit)) {
+            (State::Failed, Some(graver)) if graver != Exit::Failed => graver,
+            (State::Failed | State::HeldBack, _) => Exit::Partial,
+            (State::Pushed | State::Nothing | State::WouldPush, _) => Exit::Done,
+        }
+    }
 }
 
 /// Pushes what the remote lacks of the branch, when no secret is in it or `[secrets] on_find` is `warn`. Never fails:

@@ -26,6 +26,7 @@ mod rel;
 mod repeated;
 mod resolve;
 mod scratch;
+mod settled;
 pub mod swap;
 #[cfg(test)]
 pub(crate) mod testing;
