@@ -26,7 +26,7 @@ const LATER: &str = "2024-06-16T03:00:00Z";
 
 trait Disaster {
     fn backed_up() -> Place;
-    fn at(&self, now: &str, args: &[&str]) -> Ran;
+    fn run_at(&self, now: &str, args: &[&str]) -> Ran;
     fn lose_home(&self) -> PathBuf;
     fn restore(&self, more: &[&str]) -> Ran;
     fn back(&self) -> PathBuf;
@@ -68,7 +68,7 @@ impl Disaster for Place {
         place
     }
 
-    fn at(&self, now: &str, args: &[&str]) -> Ran {
+    fn run_at(&self, now: &str, args: &[&str]) -> Ran {
         self.run_with(&[("WBHOME_NOW", now)], args)
     }
 
@@ -82,7 +82,7 @@ impl Disaster for Place {
     fn restore(&self, more: &[&str]) -> Ran {
         let args = ["restore", "--all", "--from", STORE, "--to", BACK];
         let args: Vec<&str> = args.iter().chain(more).copied().collect();
-        self.at(LATER, &args)
+        self.run_at(LATER, &args)
     }
 
     fn back(&self) -> PathBuf {
@@ -132,14 +132,14 @@ fn the_home_comes_back_as_it_was() {
     // It is a home, and nothing is wrong in it.
     let back = place.back();
     let home = ["--home", back.to_str().unwrap()];
-    place.at(LATER, &[home[0], home[1], "check"]).expect(0);
+    place.run_at(LATER, &[home[0], home[1], "check"]).expect(0);
     let listed = place.json([home[0], home[1], "ls"]);
     assert_eq!(listed["stale"], false, "{listed}");
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 4);
     // And its archive is one.
     place.ok([home[0], home[1], "unarchive", "旧任务", "-q"]);
     // It may be restored into its own place, too, and then nothing has moved.
-    let ran = place.at(
+    let ran = place.run_at(
         LATER,
         &[
             "restore",
@@ -152,7 +152,7 @@ fn the_home_comes_back_as_it_was() {
     );
     ran.expect(0);
     assert!(!ran.stdout.contains("relink"), "{ran:#?}");
-    place.at(LATER, &["backup", "run"]).expect(0);
+    place.run_at(LATER, &["backup", "run"]).expect(0);
 }
 
 /// The packs of a session in the store, the oldest first.
@@ -179,10 +179,10 @@ fn a_damaged_pack_is_told_and_the_one_before_it_comes_back() {
     let place = Place::backed_up();
     let before = tree(&place.home().join("sessions/20240604_数据清洗"));
     place.put_home("sessions/20240604_数据清洗/context/turn_002.json", "{}\n");
-    place.at(LATER, &["backup", "run", "-q"]).expect(0);
+    place.run_at(LATER, &["backup", "run", "-q"]).expect(0);
     damage(packs(&place, "20240604_数据清洗").last().unwrap());
     place.lose_home();
-    let ran = place.at(
+    let ran = place.run_at(
         "2024-06-17T03:00:00Z",
         &["restore", "--all", "--from", STORE, "--to", BACK],
     );
@@ -250,14 +250,14 @@ fn an_older_state_comes_back_when_it_is_asked_for() {
     let before = kept(&place.home());
     place.put_home("sessions/20240604_数据清洗/context/turn_002.json", "{}\n");
     place.session("20240616_新任务", 16);
-    place.at(LATER, &["index", "-q"]).expect(0);
-    place.at(LATER, &["backup", "run", "-q"]).expect(0);
+    place.run_at(LATER, &["index", "-q"]).expect(0);
+    place.run_at(LATER, &["backup", "run", "-q"]).expect(0);
     place.lose_home();
     let at = |when: &str| {
         let args = [
             "restore", "--all", "--from", STORE, "--to", BACK, "--at", when,
         ];
-        place.at("2024-06-17T03:00:00Z", &args)
+        place.run_at("2024-06-17T03:00:00Z", &args)
     };
     at("2024-06-01")
         .expect(1)
@@ -273,9 +273,9 @@ fn what_was_removed_stays_away_and_what_was_lost_comes_back() {
     let place = Place::backed_up();
     place.ok(["rm", "20240605_api_refactor", "-q"]);
     std::fs::remove_dir_all(place.home().join("sessions/20240603_crawler")).unwrap();
-    place.at(LATER, &["backup", "run", "-q"]);
+    place.run_at(LATER, &["backup", "run", "-q"]);
     place.lose_home();
-    let ran = place.at(
+    let ran = place.run_at(
         "2024-06-17T03:00:00Z",
         &["restore", "--all", "--from", STORE, "--to", BACK],
     );
@@ -309,7 +309,7 @@ fn what_was_removed_stays_away_and_what_was_lost_comes_back() {
 fn nothing_is_restored_over_anything() {
     let place = Place::backed_up();
     let before = tree(&place.home());
-    let to = |to: &str| place.at(LATER, &["restore", "--all", "--from", STORE, "--to", to]);
+    let to = |to: &str| place.run_at(LATER, &["restore", "--all", "--from", STORE, "--to", to]);
     to(support::home::HOME)
         .expect(1)
         .says(&["there is a home already"]);
@@ -327,7 +327,7 @@ fn nothing_is_restored_over_anything() {
         .restore(&["--state-to", BACK])
         .expect(1)
         .says(&["lie in each other"]);
-    let nothing = place.at(
+    let nothing = place.run_at(
         LATER,
         &["restore", "--all", "--from", "nowhere", "--to", BACK],
     );
@@ -351,7 +351,7 @@ fn a_full_disk_leaves_nothing_half_done() {
     let place = Place::backed_up();
     let big = vec![1; 3 << 20];
     place.put_home("sessions/20240603_crawler/artifacts/big.bin", big);
-    place.at(LATER, &["backup", "run", "-q"]).expect(0);
+    place.run_at(LATER, &["backup", "run", "-q"]).expect(0);
     let lost = place.lose_home();
     let ran = Ran::of(
         place
@@ -427,7 +427,7 @@ fn with_history() -> Place {
     place.ok(["commit", "-q"]);
     place.ok(["backup", "init", STORE, "-q"]);
     place
-        .at("2024-06-15T13:00:00Z", &["backup", "run", "-q"])
+        .run_at("2024-06-15T13:00:00Z", &["backup", "run", "-q"])
         .expect(0);
     place.put_home("sessions/20240603_crawler/memory/notes.md", "two\n");
     place.put_home(
@@ -436,9 +436,11 @@ fn with_history() -> Place {
     );
     std::fs::remove_file(place.home().join("sessions/20240603_crawler/memory/old.md")).unwrap();
     place.session("20240616_晚上的", 16);
-    place.at("2024-06-15T20:00:00Z", &["index", "-q"]).expect(0);
     place
-        .at("2024-06-15T20:00:00Z", &["commit", "-q"])
+        .run_at("2024-06-15T20:00:00Z", &["index", "-q"])
+        .expect(0);
+    place
+        .run_at("2024-06-15T20:00:00Z", &["commit", "-q"])
         .expect(0);
     place
 }
@@ -496,10 +498,10 @@ fn newer_text_in_a_surviving_repository_is_laid_over() {
     assert_eq!(git.stdout, log);
     support::git::git_in(&back, &["fsck", "--full"]).expect(0);
     let home = back.to_str().unwrap();
-    place.at(LATER, &["--home", home, "commit"]).expect(0);
+    place.run_at(LATER, &["--home", home, "commit"]).expect(0);
     let status = support::git::git_in(&back, &["status", "--porcelain"]);
     assert_eq!(status.stdout, "");
-    place.at(LATER, &["--home", home, "check"]).expect(0);
+    place.run_at(LATER, &["--home", home, "check"]).expect(0);
     let index = place.json(["--home", home, "index", "-n"]);
     assert_eq!(index["added"], serde_json::json!([]), "{index}");
 }
@@ -530,7 +532,7 @@ fn a_repository_elsewhere_belongs_to_the_new_home() {
         "new\n",
     );
     place
-        .at(LATER, &["--home", back.to_str().unwrap(), "commit", "-q"])
+        .run_at(LATER, &["--home", back.to_str().unwrap(), "commit", "-q"])
         .expect(0);
     let log = support::git::git_in(&back, &["log", "--oneline"]);
     assert_eq!(log.stdout.lines().count(), 2, "{log:?}");
@@ -599,7 +601,7 @@ fn the_page_leads_to_the_same_home_with_stock_tools() {
     }
     let home = place.path("by hand/家");
     place
-        .at(LATER, &["--home", home.to_str().unwrap(), "check"])
+        .run_at(LATER, &["--home", home.to_str().unwrap(), "check"])
         .expect(0);
 }
 
@@ -651,10 +653,10 @@ fn of_a_partial_pack_the_complete_one_before_it_comes_and_the_text_since() {
     place.put_home("sessions/20240603_crawler/memory/notes.md", "two\n");
     place.put_home("sessions/20240603_crawler/artifacts/x.csv", "1\n");
     place
-        .at("2024-06-15T20:00:00Z", &["commit", "-q"])
+        .run_at("2024-06-15T20:00:00Z", &["commit", "-q"])
         .expect(0);
     place
-        .at("2024-06-15T21:00:00Z", &["backup", "run", "-q"])
+        .run_at("2024-06-15T21:00:00Z", &["backup", "run", "-q"])
         .expect(0);
     // As a run leaves it in which a file could not be read.
     let (path, mut newest) = snapshot(&place);

@@ -573,7 +573,7 @@ documents! {
 }
 
 /// Documents whose fields are those of another.
-const ALIKE: [(&str, &str); 9] = [
+const ALIKE: [(&str, &str); 10] = [
     ("wbhome/nightly-plan/1", "wbhome/nightly/1"),
     ("wbhome/commit-plan/1", "wbhome/commit/1"),
     ("wbhome/relink-undo/1", "wbhome/migrate-undo/1"),

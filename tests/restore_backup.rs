@@ -18,9 +18,9 @@ const CRAWLER: &str = "sessions/20240603_crawler";
 
 trait Backed {
     fn backed_up() -> Place;
-    fn at(&self, now: &str, args: &[&str]) -> Ran;
+    fn run_at(&self, now: &str, args: &[&str]) -> Ran;
     fn restore(&self, args: &[&str]) -> Ran;
-    fn packs(&self, session: &str) -> Vec<PathBuf>;
+    fn packs_of(&self, session: &str) -> Vec<PathBuf>;
 }
 
 impl Backed for Place {
@@ -42,16 +42,16 @@ impl Backed for Place {
         place
     }
 
-    fn at(&self, now: &str, args: &[&str]) -> Ran {
+    fn run_at(&self, now: &str, args: &[&str]) -> Ran {
         self.run_with(&[("WBHOME_NOW", now)], args)
     }
 
     fn restore(&self, args: &[&str]) -> Ran {
         let all: Vec<&str> = ["restore"].iter().chain(args).copied().collect();
-        self.at(LATER, &all)
+        self.run_at(LATER, &all)
     }
 
-    fn packs(&self, session: &str) -> Vec<PathBuf> {
+    fn packs_of(&self, session: &str) -> Vec<PathBuf> {
         let folder = self.path("cold/packs/sessions").join(session);
         let mut packs: Vec<PathBuf> = std::fs::read_dir(folder)
             .unwrap()
@@ -145,7 +145,7 @@ fn nothing_newer_makes_way_unasked_and_with_force_it_is_in_the_trash() {
         .unwrap()
         .trim();
     let again: Vec<&str> = again.split(' ').collect();
-    place.at(LATER, &again).expect(0);
+    place.run_at(LATER, &again).expect(0);
     assert!(place.home().join(&turn).exists());
 }
 
@@ -188,9 +188,9 @@ fn a_damaged_pack_is_told_and_the_one_before_comes() {
     place.put_home(&format!("{CRAWLER}/memory/笔记.md"), "two\n");
     place.date("20240603_crawler", 16);
     place
-        .at("2024-06-17T02:00:00Z", &["backup", "run", "-q"])
+        .run_at("2024-06-17T02:00:00Z", &["backup", "run", "-q"])
         .expect(0);
-    let packs = place.packs("20240603_crawler");
+    let packs = place.packs_of("20240603_crawler");
     assert_eq!(packs.len(), 2);
     let at = |args: &[&str]| place.restore(args);
     at(&["crawler", "--from", "backup", "--to", "out"]).expect(0);
@@ -227,7 +227,7 @@ fn an_archive_comes_back_as_one() {
     let place = Place::backed_up();
     place.ok(["archive", "20240604_数据清洗", "-q"]);
     place
-        .at("2024-06-16T02:00:00Z", &["backup", "run", "-q"])
+        .run_at("2024-06-16T02:00:00Z", &["backup", "run", "-q"])
         .expect(0);
     let archive = place.home().join("archive/20240604_数据清洗.tar.zst");
     let before = tree(&place.home().join("archive"));
@@ -249,7 +249,7 @@ fn an_archive_comes_back_as_one() {
     );
     assert_eq!(place.index()[1], entry);
     std::fs::remove_file(&archive).unwrap();
-    place.at(LATER, &["index", "-q"]).expect(0);
+    place.run_at(LATER, &["index", "-q"]).expect(0);
     place.restore(&["数据清洗", "--from", "backup"]).expect(0);
     assert_eq!(place.index()[1]["status"], "archived");
     place.ok(["unarchive", "数据清洗", "-q"]);
@@ -293,12 +293,12 @@ fn whose_store_it_is_counts() {
         "backup",
     ];
     place
-        .at(LATER, &args)
+        .run_at(LATER, &args)
         .expect(1)
         .says(&["no backup store is set"]);
     let args: Vec<&str> = args.iter().copied().chain(["--store", "cold"]).collect();
     place
-        .at(LATER, &args)
+        .run_at(LATER, &args)
         .expect(1)
         .says(&["belongs to another home", "--all"]);
     place
@@ -346,7 +346,7 @@ fn a_kill_leaves_the_one_or_the_other() {
         let env = [("WBHOME_NOW", LATER), ("WBHOME_FAILPOINT", point)];
         let ran = place.run_with(&env, &["restore", "crawler", "--from", "backup"]);
         assert_eq!(ran.code, None, "{point}: {ran:?}");
-        place.at(LATER, &["index", "-q"]).expect(0);
+        place.run_at(LATER, &["index", "-q"]).expect(0);
         let text = place.home_text(&file);
         let built = point == "restore-backup.built";
         assert_eq!(text, if built { "xxx\n" } else { "one\n" }, "{point}");

@@ -9,12 +9,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::agent_state::{self, Portion};
+use super::store::StoreScratch;
 use super::things::{Looked, Source, Way};
 use super::{Form, PackRef, Place, Store, stamp};
 use crate::base::{Context, Error, Progress, Result, Total, failpoint};
 use crate::disk::{self, Buffers, CopyError, Dir, Identity, Meta, NewFile};
 use crate::home::{self, turn_number};
-use crate::pack::{self, About, FlawKind, Manifest, Pack};
+use crate::pack::{self, About, Flaw, FlawKind, Manifest, Pack};
 
 /// So often is something packed that does not hold still. What merely grows is packed as it was looked at.
 const ATTEMPTS: u32 = 3;
@@ -42,6 +44,20 @@ pub(super) struct Made {
     pub pack: PackRef,
     /// What it says of itself; `None` of a copied archive.
     pub manifest: Option<Manifest>,
+}
+
+/// Copies of databases, to be packed.
+struct Staged<'s> {
+    scratch: StoreScratch<'s>,
+    /// Those of which there is no copy.
+    without: Vec<Flaw>,
+}
+
+impl Staged<'_> {
+    fn open(&self, packing: &Packing) -> Result<Dir, Trouble> {
+        let opened = self.scratch.open();
+        opened.map_err(|e| packing.of_store(e, Path::new("tmp")))
+    }
 }
 
 /// Which side failed.
@@ -95,12 +111,20 @@ impl Packing<'_> {
     ) -> Result<Made, Trouble> {
         let mut attempt = 1;
         loop {
-            let dir = source.open(self.root).map_err(Trouble::Source)?;
             // Looked at before it is packed: what changes from here on is packed again on the next night.
             let looked = source
                 .look(self.root, self.context)
                 .map_err(source_or_stop)?;
-            let skip = |rel: &Path, entry: &disk::Entry| source.skips(rel, entry);
+            let staged = match &source.way {
+                Way::Databases(portion) => Some(self.stage(portion)?),
+                _ => None,
+            };
+            let dir = match &staged {
+                Some(staged) => staged.open(self)?,
+                None => source.open(self.root).map_err(Trouble::Source)?,
+            };
+            let skip =
+                |rel: &Path, entry: &disk::Entry| staged.is_none() && source.skips(rel, entry);
             let survey = pack::survey(&dir, source.place.top(), &skip, self.context);
             let survey = survey.map_err(source_or_stop)?;
             let new = NewFile::create(into).map_err(|e| self.of_store(e, Path::new(&file)))?;
@@ -130,12 +154,35 @@ impl Packing<'_> {
             // What has this name is of a run that was killed, and named in no snapshot.
             new.publish_over(name.as_ref())
                 .map_err(|e| self.of_store(e, Path::new(&file)))?;
-            let pack = self.told(&packed, looked, source, file);
+            let mut pack = self.told(&packed, looked, source, file);
+            if let Some(staged) = staged {
+                pack.unreadable += staged.without.len() as u64;
+                pack.flaws.extend(staged.without);
+                pack.flaws.truncate(NAMED);
+            }
             return Ok(Made {
                 pack,
                 manifest: Some(packed.manifest),
             });
         }
+    }
+
+    /// Has SQLite copy the databases into the store, beside the packs.
+    fn stage(&self, portion: &Portion) -> Result<Staged<'_>, Trouble> {
+        let fail = |e| self.of_store(e, Path::new("tmp"));
+        let digest = blake3::hash(portion.path.as_os_str().as_encoded_bytes()).to_hex();
+        let scratch = StoreScratch::new(self.store, &digest[..16]).map_err(fail)?;
+        let failed = agent_state::stage_databases(portion, &scratch.path(), self.context);
+        let failed = failed.map_err(|error| self.writing(error, "tmp"))?;
+        let without = failed.into_iter().map(|(path, error)| Flaw {
+            path: path.into(),
+            kind: FlawKind::Unreadable,
+            why: error.to_string(),
+        });
+        Ok(Staged {
+            without: without.collect(),
+            scratch,
+        })
     }
 
     fn told(

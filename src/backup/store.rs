@@ -288,16 +288,6 @@ impl LockedStore {
             .map_err(|e| Error::io("can not remove the folder", self.path.join(TMP), e))
     }
 
-    /// A folder for what is being built, gone when it is dropped.
-    ///
-    /// # Errors
-    /// When it can not be made.
-    pub(super) fn scratch(&self) -> Result<StoreScratch<'_>> {
-        let made = self.dir.make_beneath(Path::new(TMP));
-        made.map(|_| StoreScratch { store: self })
-            .map_err(|e| Error::io("can not make the folder", self.path.join(TMP), e))
-    }
-
     /// Writes a snapshot, so that it is on the disk with its name.
     ///
     /// # Errors
@@ -334,28 +324,46 @@ impl LockedStore {
     }
 }
 
-/// A folder of a store for what is being built.
+/// An empty folder of a store for what is being built, gone when it is dropped. Whoever makes one holds the lock.
 pub(super) struct StoreScratch<'s> {
     store: &'s Store,
+    rel: PathBuf,
 }
 
-impl StoreScratch<'_> {
-    /// Makes an empty folder in it.
+impl<'s> StoreScratch<'s> {
+    /// Makes it.
     ///
     /// # Errors
     /// When it can not be made.
-    pub fn folder(&self, name: &str) -> std::io::Result<Dir> {
-        let tmp = self.store.dir.open_beneath(Path::new(TMP))?;
+    pub fn new(store: &'s Store, name: &str) -> std::io::Result<StoreScratch<'s>> {
+        let tmp = store.dir.make_beneath(Path::new(TMP))?;
         disk::remove_tree(&tmp, OsStr::new(name))?;
         tmp.make(OsStr::new(name))?;
-        tmp.open_beneath(Path::new(name))
+        let rel = Path::new(TMP).join(name);
+        Ok(StoreScratch { store, rel })
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// When it can not be opened.
+    pub fn open(&self) -> std::io::Result<Dir> {
+        self.store.dir.open_beneath(&self.rel)
+    }
+
+    /// Its path, for what has to go by one.
+    pub fn path(&self) -> PathBuf {
+        self.store.path.join(&self.rel)
     }
 }
 
 impl Drop for StoreScratch<'_> {
     fn drop(&mut self) {
         // What stays is cleared by whoever writes next.
-        let _ = disk::remove_tree(&self.store.dir, OsStr::new(TMP));
+        let tmp = self.store.dir.open_beneath(Path::new(TMP));
+        if let (Ok(tmp), Some(name)) = (tmp, self.rel.file_name()) {
+            let _ = disk::remove_tree(&tmp, name);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use super::agent_state::Portion;
 use super::{Form, PackRef, Place};
 use crate::base::{Context, Error, Result};
 use crate::disk::{self, Dir, Entry, FileKind, Meta, TEMPORARY_PREFIX, Tree};
@@ -18,9 +19,6 @@ pub(super) struct Source {
     pub way: Way,
 }
 
-/// What is left out of a folder.
-pub(super) type Skip = Box<dyn Fn(&Path, &Entry) -> bool + Send + Sync>;
-
 /// How a thing is reached.
 pub(super) enum Way {
     /// A folder below the home, with everything in it.
@@ -29,8 +27,10 @@ pub(super) enum Way {
     Home,
     /// A file in `archive/`, as it is.
     Archive(OsString),
-    /// A folder elsewhere, without some of it.
-    Elsewhere { folder: PathBuf, skip: Skip },
+    /// Part of the agent application's own folder, without its databases.
+    State(Portion),
+    /// The databases of that folder: looked at where they lie, and packed as SQLite has copied them.
+    Databases(Portion),
 }
 
 /// What a thing looks like.
@@ -148,7 +148,10 @@ impl Source {
                 let archive = Path::new("archive");
                 (root.open_beneath(archive), archive)
             }
-            Way::Elsewhere { folder, .. } => (Dir::open(folder), folder.as_path()),
+            Way::State(portion) | Way::Databases(portion) => (
+                portion.root.open_beneath(Path::new("")),
+                portion.path.as_path(),
+            ),
         };
         opened.map_err(|e| Error::io("can not open the folder", path, e))
     }
@@ -157,7 +160,7 @@ impl Source {
     pub fn skips(&self, rel: &Path, entry: &Entry) -> bool {
         match &self.way {
             Way::Home => not_home_itself(rel, entry),
-            Way::Elsewhere { skip, .. } => skip(rel, entry),
+            Way::State(portion) | Way::Databases(portion) => (portion.skip)(rel, entry),
             Way::Below(_) | Way::Archive(_) => false,
         }
     }
@@ -176,8 +179,10 @@ impl Source {
             return Ok(seen.finish());
         }
         let tree = disk::walk(&dir, &|rel, entry| self.skips(rel, entry), context.stop)?;
-        // A folder whose content is kept apart changes with that; its mode is what matters.
-        Ok(Seen::of(&tree, !matches!(self.way, Way::Home)))
+        // A folder whose content is kept apart changes with that, and one with a database with SQLite's journal; its mode
+        // is what matters.
+        let is_part = matches!(self.way, Way::Home | Way::State(_) | Way::Databases(_));
+        Ok(Seen::of(&tree, !is_part))
     }
 
     /// What has changed since this pack was made: the first thing, and how many more.
