@@ -219,7 +219,7 @@ fn a_secret_that_a_later_commit_removed_is_held_back() {
     exit: 3
     --- stdout
     20240603_crawler: ~1 turn
-      main [ID]   1 file, 625 B new
+      main [ID]   1 file, 626 B new
     --- stderr
     warning: not pushed: 1 secret in what origin/main does not have yet
       20240603_crawler/context/turn_002.json:2   github-token ghp_…A2   commit [ID]   digest 606611126b0f66b452c87de47fdf6cb8
