@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::carry::{self, last_complete};
-use super::packing::{self, Made, Packing, Trouble, Within};
+use super::packing::{self, Made, Packing, Taken, Trouble, Within};
 use super::run::{Gone, Outcome, Packed, Plan, Request, SMALL, Shrunken, Todo, Unread, open_root};
 use super::{
     Device, Form, HomeThen, Item, LockedStore, PackRef, Place, Snapshot, Standing, of_state, prune,
@@ -37,6 +37,7 @@ pub fn apply(
         request,
         context,
         made: Vec::new(),
+        taken: Taken::default(),
         no_room: Vec::new(),
         unread: Vec::new(),
         let_go: 0,
@@ -56,6 +57,7 @@ struct Night<'a> {
     request: &'a Request,
     context: &'a Context<'a>,
     made: Vec<(Todo, Made)>,
+    taken: Taken,
     no_room: Vec<Todo>,
     unread: Vec<(Place, Unread)>,
     let_go: u64,
@@ -119,6 +121,7 @@ impl Night<'_> {
             at: plan.at,
             level: self.request.level,
             threads,
+            taken: &self.taken,
             context: &context,
         };
         let entry = plan
@@ -214,9 +217,9 @@ impl Night<'_> {
                 .former
                 .as_ref()
                 .and_then(|former| last_complete(former.item(place)?));
-            let is_session = matches!(place, Place::Session(_));
+            // The home itself shrinks when its records do.
             let shrunk = last
-                .filter(|_| is_session && self.counts(&plan, place, todo.form))
+                .filter(|_| *place != Place::Home && self.counts(&plan, place, todo.form))
                 .and_then(|last| packing::shrunk(self.store, last, made));
             if let Some(found) = plan.found.get_mut(place) {
                 found.shrunk = shrunk.or(found.shrunk.take());
@@ -383,16 +386,13 @@ impl Night<'_> {
                     why: flaw.why.clone(),
                 });
             }
-            if let Place::Session(session) = &item.place {
-                outcome
-                    .shrunken
-                    .extend(item.kept.iter().map(|kept| Shrunken {
-                        session: session.clone(),
-                        why: kept.why.clone(),
-                        since: kept.since,
-                        pack: kept.pack.file.clone(),
-                    }));
-            }
+            let kept = item.kept.iter().map(|kept| Shrunken {
+                what: what.clone(),
+                why: kept.why.clone(),
+                since: kept.since,
+                pack: kept.pack.file.clone(),
+            });
+            outcome.shrunken.extend(kept);
             let since = item.since.unwrap_or(snapshot.at);
             let gone = Gone {
                 what,

@@ -1,9 +1,10 @@
 //! One thing into a pack of the store, under its final name. Nothing is synced here: a run does that once for all of its
 //! packs, reads them back, and only then names them in a snapshot.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -36,7 +37,33 @@ pub(super) struct Packing<'a> {
     pub at: Timestamp,
     pub level: i32,
     pub threads: u32,
+    /// The folders that were written to, and by what.
+    pub taken: &'a Taken,
     pub context: &'a Context<'a>,
+}
+
+/// Folders of the store into which something was packed in this run. Where the filesystem of the store takes two names for
+/// one (it knows no case, or only one way to write an accent), two things have one folder, and one name for their packs.
+#[derive(Default)]
+pub(super) struct Taken(Mutex<HashMap<(u64, u64), Place>>);
+
+impl Taken {
+    fn take(&self, folder: &Meta, place: &Place) -> Result<()> {
+        let Ok(mut taken) = self.0.lock() else {
+            return Ok(());
+        };
+        let other = taken
+            .entry((folder.dev, folder.ino))
+            .or_insert_with(|| place.clone());
+        if other == place {
+            return Ok(());
+        }
+        Err(Error::failed(format!(
+            "the filesystem of the store takes its name and that of {} for one, so it was not packed",
+            other.shown()
+        ))
+        .hint("`wbhome mv` gives one of them another name; or keep the store on a filesystem that tells them apart"))
+    }
 }
 
 /// A new pack in the store.
@@ -93,6 +120,10 @@ impl Packing<'_> {
         let folder = source.place.folder();
         let into = self.store.dir.make_beneath(&folder);
         let into = into.map_err(|e| self.of_store(e, &folder))?;
+        let meta = into.meta().map_err(|e| self.of_store(e, &folder))?;
+        self.taken
+            .take(&meta, &source.place)
+            .map_err(Trouble::Source)?;
         let name = pack_name(self.at, source.form());
         let file = format!("{}/{name}", folder.display());
         match &source.way {
@@ -177,7 +208,7 @@ impl Packing<'_> {
         let without = failed.into_iter().map(|(path, error)| Flaw {
             path: path.into(),
             kind: FlawKind::Unreadable,
-            why: error.to_string(),
+            why: format!("{error}; its files were packed as they lay"),
         });
         Ok(Staged {
             without: without.collect(),
@@ -357,19 +388,21 @@ pub(super) fn moment_of(name: &str) -> Option<Timestamp> {
     stamp::read(name.strip_suffix("-archive").unwrap_or(name))
 }
 
-/// In which way a session holds less than its last complete pack, if it does: turns that are gone, or more than half of
-/// its bytes.
+/// In which way a thing holds less than its last complete pack, if it does: turns of a session that are gone, or more than
+/// half of its bytes.
 pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String> {
-    let lost = match (
-        turns(store, last, None),
-        turns(store, &now.pack, now.manifest.as_ref()),
-    ) {
-        (Some(before), Some(now)) => before.difference(&now).count() as u64,
-        // One of them does not say which turns it holds.
-        _ => match (last.turns, now.pack.turns) {
-            (Some(before), Some(now)) => before.saturating_sub(now),
-            _ => return None,
+    let lost = match (last.turns, now.pack.turns) {
+        (Some(before), Some(after)) => match (
+            turns(store, last, None),
+            turns(store, &now.pack, now.manifest.as_ref()),
+        ) {
+            (Some(before), Some(after)) => before.difference(&after).count() as u64,
+            // One of them does not say which turns it holds.
+            _ => before.saturating_sub(after),
         },
+        // Not even how many: an archive that somebody else made. All else has none.
+        _ if now.pack.form == Form::Archive || last.form == Form::Archive => return None,
+        _ => 0,
     };
     if lost > 0 {
         return Some(format!(
