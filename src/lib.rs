@@ -10,6 +10,7 @@
 //! | [`migrate`] | off the sync drive: plan, transfer, settle, adopt, verify; what follows a move: state folder, relink, rename |
 //! | [`check`] | what is wrong with a home, and the safe repairs |
 //! | [`sessions`] | making, labelling, removing and restoring sessions; the index made to agree with the disk; project views |
+//! | [`rotate`] | live logs are cut, and no line is lost |
 //! | [`history`] | session text in git: commit, log, diff, bring back, push, keep small |
 //! | [`archive`] | a session ⇄ `archive/<id>.tar.zst` |
 //! | [`backup`] | the cold stores: packs of what changed, snapshots, retention, bringing back |
@@ -49,6 +50,7 @@ pub mod migrate;
 pub mod nightly;
 pub mod pack;
 pub mod paths;
+pub mod rotate;
 pub mod secrets;
 pub mod sessions;
 pub mod state;

@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
     archive, backup, check, commit, complete, diff, drill, history, index, init, label, ls, man,
-    migrate, mv, new, nightly, path, relink, restore, rm, schedule, show, unarchive,
+    migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, show, unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -94,6 +94,7 @@ pub(super) enum Verb {
     Commit(commit::CommitArgs),
     Archive(archive::ArchiveArgs),
     Unarchive(unarchive::UnarchiveArgs),
+    Rotate(rotate::RotateArgs),
     Backup(backup::BackupArgs),
     Drill(drill::DrillArgs),
     Relink(relink::RelinkArgs),

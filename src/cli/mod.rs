@@ -38,6 +38,7 @@ mod pushed;
 mod relink;
 mod restore;
 mod rm;
+mod rotate;
 mod schedule;
 mod show;
 mod signals;
@@ -102,6 +103,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Backup(args) => backup::run(args, global, console, ctx),
         Verb::Drill(args) => drill::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),
+        Verb::Rotate(args) => rotate::run(args, global, console, ctx),
         Verb::Relink(args) => relink::run(args, global, console, ctx),
         Verb::Nightly(args) => nightly::run(args, global, console, ctx),
         Verb::Schedule(args) => schedule::run(args, global, console, ctx),

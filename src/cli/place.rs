@@ -62,7 +62,7 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 20] = [
+const VERBS: [&str; 21] = [
     "archive",
     "backup",
     "check",
@@ -80,6 +80,7 @@ const VERBS: [&str; 20] = [
     "relink",
     "restore",
     "rm",
+    "rotate",
     "schedule",
     "show",
     "unarchive",

@@ -161,18 +161,27 @@ pub fn end_of_lines(log: &File, from: u64, size: u64) -> io::Result<u64> {
     Ok(from)
 }
 
-/// Whether a log begins with a blank line of this length, its end included, as a cut leaves it.
+/// How long the blank line is that a cut has left at the head of a log, its end included; 0 where none is. `known` is
+/// what was noted of it. A long line of nothing but spaces is recognised without: a log that was moved, or whose record
+/// is lost, keeps it.
 ///
 /// # Errors
 /// When it can not be read.
-pub fn begins_blank(log: &File, length: u64) -> io::Result<bool> {
-    // A blank line is shorter than a cluster and the mark together.
-    if length == 0 || length > 2 << 20 || length > Meta::of(log)?.size {
-        return Ok(false);
+pub fn blank_head(log: &File, known: u64) -> io::Result<u64> {
+    let size = Meta::of(log)?.size;
+    let mut buffer = vec![0; 64 << 10];
+    let mut at = 0;
+    while at < size {
+        let piece = &mut buffer[..(size - at).min(64 << 10) as usize];
+        log.read_exact_at(piece, at)?;
+        if let Some(n) = piece.iter().position(|b| *b != b' ') {
+            at += n as u64;
+            let is_ours = piece[n] == b'\n' && (at + 1 == known || at >= MARK);
+            return Ok(if is_ours { at + 1 } else { 0 });
+        }
+        at += piece.len() as u64;
     }
-    let mut head = vec![0; length as usize];
-    log.read_exact_at(&mut head, 0)?;
-    Ok(head == blank(length))
+    Ok(0)
 }
 
 /// Copies `from..end` of a log to the beginning of an empty file and makes that durable. Holes stay holes.
@@ -318,6 +327,11 @@ impl Cut {
             Means::Collapse { block } => self.end.saturating_sub(MARK + 1) / block * block,
             Means::Truncate => 0,
         }
+    }
+
+    /// Whether whole blocks are taken out.
+    pub fn takes_blocks(&self) -> bool {
+        self.seam() > 0
     }
 
     /// How long the blank line is that it leaves, its end included.

@@ -40,7 +40,7 @@ pub use copy::{
     Buffers, Checked, Copied, CopyError, Identity, Transform, check_file, check_open, copy_file,
     digest_of_copy,
 };
-pub use cut::{Cut, Means, SLICE, Taken, begins_blank, copy_out, end_of_lines, means, open_log};
+pub use cut::{Cut, Means, SLICE, Taken, blank_head, copy_out, end_of_lines, means, open_log};
 pub use dir::Dir;
 pub use duplicate::{duplicate, duplicate_as, duplicate_tree};
 pub use files::{

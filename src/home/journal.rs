@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::mend::{self, Mend, Said};
 use super::swap::{self, Settlement};
-use super::{Entry, Index, IndexFile, LockedHome, RelPath, SessionId, trash, views};
+use super::{Entry, Index, IndexFile, LockedHome, LogCut, RelPath, SessionId, trash, views};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind, FolderLock, Written};
 
@@ -55,6 +55,11 @@ pub enum Step {
     Mend {
         /// Which.
         step: Mend,
+    },
+    /// What was copied out of a log is taken out of it.
+    Cut {
+        /// What.
+        cut: LogCut,
     },
     /// The project views of these sessions (none named: of all) agree with the index.
     Views {
@@ -272,7 +277,10 @@ impl Step {
             Step::Rename { from, to } => vec![Path::new(from), Path::new(to)],
             Step::Swap { record } | Step::Undone { record } => vec![Path::new(record)],
             Step::Mend { step } => step.paths(),
-            Step::Entry { .. } | Step::Renamed { .. } | Step::Views { .. } => vec![],
+            Step::Cut { cut } if !cut.is_sound() => vec![Path::new("..")],
+            Step::Cut { .. } | Step::Entry { .. } | Step::Renamed { .. } | Step::Views { .. } => {
+                vec![]
+            }
         };
         match paths.into_iter().all(|path| RelPath::new(path).is_ok()) {
             true => Ok(()),
@@ -307,6 +315,7 @@ impl Step {
                 failpoint::hit("journal.entry_renamed");
                 Ok(did.then(|| format!("indexed {}", human::escape(to))))
             }
+            Step::Cut { cut } => cut.settle(home, context),
             Step::Views { ids } => {
                 let index = Index::read(home)?;
                 let outcome = views::follow(home, &index, ids.as_deref())?;
@@ -486,7 +495,17 @@ fn settle_one(home: &LockedHome, pending: Pending, context: &Context) -> Result<
         settled.pending = Some(error.to_string());
         return Ok(settled);
     }
-    let completed = pending.run(home, context)?;
+    let is_cut = |step: &Step| matches!(step, Step::Cut { .. });
+    let can_wait = pending.record.steps.iter().all(is_cut);
+    let completed = match pending.run(home, context) {
+        Ok(completed) => completed,
+        // A log that can not be cut stands in nobody's way: its lines are in the copy as well.
+        Err(error) if can_wait => {
+            settled.pending = Some(error.to_string());
+            return Ok(settled);
+        }
+        Err(error) => return Err(error),
+    };
     let unviewed = completed
         .unviewed
         .map(|why| format!("{why}; {VIEWS_LATER}"));

@@ -8,6 +8,7 @@
 mod begin;
 mod cache;
 mod config;
+mod cut;
 mod entry;
 mod find;
 mod id;
@@ -25,6 +26,7 @@ mod record;
 mod rel;
 mod repeated;
 mod resolve;
+mod rotations;
 mod scratch;
 mod settled;
 pub mod swap;
@@ -39,6 +41,7 @@ pub use config::{
     Archive, Backup, Check, Command, Compress, Config, Drill, Every, Git, Nightly, OnFind, Relay,
     RelayMode, Rotate, Secrets, State, Store,
 };
+pub use cut::{CutEnd, LogCut};
 pub use entry::{Entry, Status};
 pub use find::{Found, How, USUAL_NAME, find};
 pub use id::{LONGEST_ADOPTED, LONGEST_NEW, SessionId, folded};
@@ -53,6 +56,7 @@ pub use packed::{counts_of, no_pack, read_beginning, record_of};
 pub use record::{Record, identity_of, parse_moment};
 pub use rel::RelPath;
 pub use resolve::{Candidate, candidates, matching, resolve, resolve_in, split};
+pub use rotations::{Known, Rotations};
 pub use scratch::Scratch;
 
 /// The parts of [`init`], for a run that only shows what would be done.

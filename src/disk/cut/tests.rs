@@ -67,10 +67,8 @@ impl Log {
         let dir = Dir::open(self.folder.path()).unwrap();
         let log = open_log(&dir, OsStr::new("run.log")).unwrap();
         let means = means(&dir, &log).unwrap();
-        let from = match begins_blank(&log, blank).unwrap() {
-            true => blank,
-            false => 0,
-        };
+        let from = blank_head(&log, blank).unwrap();
+        assert!(from == blank || blank == 0, "{from}");
         let size = Meta::of(&log).unwrap().size;
         let end = end_of_lines(&log, from, size).unwrap();
         let copy = NewFile::create(&dir).unwrap();

@@ -1,0 +1,272 @@
+//! Cutting live logs without losing a line.
+//!
+//! [`plan`] finds the logs and says of each whether it is due and why (`find`, `due`); [`apply`] cuts those that are
+//! (`cutting`, on what `disk` guarantees and the journal of the home carries through), and then lets go of what was cut
+//! out long ago and compresses the rest (`family`, `retire`, `compress`). What was cut out carries a time in its name
+//! (`names`): no chain of renames that a kill could leave half done. What is known of each log stands in
+//! `.wbhome/rotate.json` (`home::Rotations`) and is noted after it has been done.
+
+mod compress;
+mod cutting;
+mod due;
+mod family;
+mod find;
+mod names;
+mod outcome;
+mod retire;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::base::wire::WirePath;
+use crate::base::{Context, Error, Result, Total};
+use crate::disk::{self, FileKind, OpenFile};
+use crate::home::{self, Home, LockedHome, Rotations, SessionId};
+
+pub use due::{Rest, Why};
+pub use find::Found;
+pub use outcome::{Compressed, CutLog, Failed, How, Left, Outcome, Reason, Removed, Writer};
+pub use retire::Beyond;
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// These sessions; none named: all logs.
+    pub sessions: Vec<SessionId>,
+    /// Cut what is not due, and what is written without `O_APPEND`.
+    pub force: bool,
+    /// `[rotate]`. A glob is relative to the home or absolute.
+    pub settings: home::Rotate,
+    /// The application's own folders, whose logs an absolute glob may name.
+    pub state: Vec<PathBuf>,
+}
+
+/// A log, and what is to become of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Planned {
+    /// Where it is.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// Whose it is.
+    pub session: Option<String>,
+    /// How long it is, without the blank line that the last cut has left.
+    pub bytes: u64,
+    /// Why it is due; none: it is not.
+    pub due: Option<Why>,
+    /// Why it is not due; none: it is.
+    pub rest: Option<Rest>,
+    #[serde(skip)]
+    found: Found,
+}
+
+/// What will be done.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// Every log that could be cut.
+    pub logs: Vec<Planned>,
+    /// Those that are left alone, and why.
+    pub left: Vec<Left>,
+    /// What could not be looked at, and globs without a log.
+    pub failed: Vec<Failed>,
+    /// What was cut out before and would go.
+    pub removed: Vec<Removed>,
+    /// What was cut out before and would be compressed.
+    pub compressed: Vec<WirePath>,
+    /// So many entries of `rotate.json` could not be understood; none: all could.
+    pub forgotten: Option<u64>,
+    #[serde(skip)]
+    rotations: Rotations,
+}
+
+/// Finds the logs, and what is due.
+///
+/// # Errors
+/// A glob that makes no sense or leads elsewhere; a record that a newer program has written.
+pub fn plan(home: &Home, request: &Request, context: &Context) -> Result<Plan> {
+    let finds = find::find(home, request)?;
+    let rotations = Rotations::read(home)?;
+    let now = context.clock.zoned();
+    let mut plan = Plan {
+        logs: Vec::new(),
+        left: Vec::new(),
+        failed: finds.unreadable,
+        removed: Vec::new(),
+        compressed: Vec::new(),
+        forgotten: rotations.broken(),
+        rotations: Rotations::default(),
+    };
+    if !request.settings.missing_ok {
+        let missing = finds.unmatched.iter();
+        plan.failed
+            .extend(missing.map(|glob| Failed::missing(glob)));
+    }
+    let writers = Writers::look(home, &finds.logs);
+    for found in finds.logs {
+        let path = found.path();
+        if let Some(left) = left_for_what_it_is(&found) {
+            plan.left.push(left);
+            continue;
+        }
+        let known = rotations.of(&path);
+        let blank = known.map_or(0, |known| known.blank);
+        let bytes = found.meta.size.saturating_sub(blank);
+        let decided = due::decide(&request.settings, known, bytes, request.force, &now);
+        if let (Ok(_), false) = (&decided, request.force)
+            && let Some(left) = left_for_its_writer(&found, writers.of(home, &found))
+        {
+            plan.left.push(left);
+            continue;
+        }
+        plan.logs.push(Planned {
+            path: path.into(),
+            session: found.session.clone(),
+            bytes,
+            due: decided.as_ref().ok().copied(),
+            rest: decided.err(),
+            found,
+        });
+    }
+    family::foresee(home, &mut plan, request, context);
+    plan.rotations = rotations;
+    Ok(plan)
+}
+
+/// Does it. What goes wrong with one log does not stop the others.
+///
+/// # Errors
+/// A former cut that can not be completed; a record that can not be written.
+pub fn apply(
+    home: &LockedHome,
+    plan: Plan,
+    request: &Request,
+    context: &Context,
+) -> Result<Outcome> {
+    if let Some(why) = home
+        .settled()
+        .iter()
+        .find_map(|settled| settled.pending.as_ref())
+    {
+        return Err(Error::failed(format!(
+            "something that was stopped can not be completed yet, and no log is cut before: {why}"
+        )));
+    }
+    let mut rotations = plan.rotations;
+    let now = context.clock.now();
+    let known: BTreeSet<&Path> = plan.logs.iter().map(|log| &*log.path).collect();
+    let mut changed = rotations.forget(now, |path| known.contains(path));
+    drop(known);
+    let mut outcome = Outcome::new(plan.left, plan.failed, rotations.broken());
+    for log in &plan.logs {
+        let new = rotations.see(&log.path, now);
+        outcome.seen += u64::from(new);
+        outcome.resting += u64::from(log.due.is_none());
+        changed |= new;
+    }
+    if changed || rotations.broken().is_some() {
+        rotations.write(home, context)?;
+    }
+    let due = || plan.logs.iter().filter_map(|log| Some((log, log.due?)));
+    context.progress.stage(
+        "rotating",
+        Total {
+            items: due().count() as u64,
+            bytes: due().map(|(log, _)| log.bytes).sum(),
+        },
+    );
+    for (log, why) in due() {
+        if context.stop.raised() {
+            outcome.interrupted = true;
+            break;
+        }
+        match cutting::cut(home, &log.found, why, request, &mut rotations, context) {
+            Ok(Ok(cut)) => outcome.cut.push(cut),
+            Ok(Err(left)) => outcome.left.push(left),
+            Err(_) if context.stop.raised() => outcome.interrupted = true,
+            Err(error) => outcome.failed.push(Failed::of(log.path.clone(), &error)),
+        }
+        context.progress.advance(1, 0);
+    }
+    context.progress.finish();
+    family::tend(home, &plan.logs, request, &mut outcome, context);
+    Ok(outcome)
+}
+
+/// What has no lines of its own, or more names than one.
+fn left_for_what_it_is(found: &Found) -> Option<Left> {
+    let (reason, why, hint) = match found.meta.kind {
+        FileKind::File if found.meta.nlink > 1 => (
+            Reason::HardLinked,
+            format!(
+                "has {} names (hard links), and would change under all of them",
+                found.meta.nlink
+            ),
+            Some("leave it one name: copy it where the other names are"),
+        ),
+        FileKind::File => return None,
+        FileKind::Symlink => (
+            Reason::Symlink,
+            "is a symbolic link; what it points to is cut where a glob names it".to_owned(),
+            None,
+        ),
+        kind => (Reason::Special, format!("is {}", kind.described()), None),
+    };
+    Some(Left::new(found, reason, why, hint))
+}
+
+/// A log that somebody writes at a place of their own: after a cut they go on there, behind a hole.
+fn left_for_its_writer(found: &Found, writers: Vec<Writer>) -> Option<Left> {
+    let first = writers.first()?;
+    let why = format!(
+        "is written by {} (process {}) without O_APPEND, and would get a hole of NULs",
+        crate::base::human::escape(&first.program),
+        first.pid
+    );
+    let hint = "have it opened for appending (`>>`, mode \"a\"); `wbhome rotate --force` cuts it all the same";
+    let mut left = Left::new(found, Reason::PlainWriter, why, Some(hint));
+    left.writers = writers;
+    Some(left)
+}
+
+/// Who writes to which log without `O_APPEND`.
+#[derive(Debug, Default)]
+struct Writers(BTreeMap<PathBuf, Vec<Writer>>);
+
+impl Writers {
+    /// Looks at all processes that let us, once for all logs.
+    fn look(home: &Home, logs: &[Found]) -> Writers {
+        let folders: BTreeSet<PathBuf> = logs
+            .iter()
+            .filter_map(|log| match log.folder.is_absolute() {
+                true => Some(log.folder.clone()),
+                false => log.folder.iter().next().map(PathBuf::from),
+            })
+            .collect();
+        let mut writers = Writers::default();
+        for folder in folders {
+            if let Ok(folder) = disk::real_path(&home.root().join(folder)) {
+                disk::open_below(&folder)
+                    .seen
+                    .into_iter()
+                    .for_each(|file| writers.add(file));
+            }
+        }
+        writers
+    }
+
+    fn add(&mut self, file: OpenFile) {
+        if file.writing && !file.appending {
+            self.0.entry(file.path).or_default().push(Writer {
+                pid: file.pid,
+                program: file.program,
+            });
+        }
+    }
+
+    fn of(&self, home: &Home, found: &Found) -> Vec<Writer> {
+        let path = disk::real_path(&home.root().join(found.path()));
+        let writers = path.ok().and_then(|path| self.0.get(&path).cloned());
+        writers.unwrap_or_default()
+    }
+}
