@@ -169,10 +169,10 @@ pub fn end_of_lines(log: &File, from: u64, size: u64) -> io::Result<u64> {
 /// When it can not be read.
 pub fn blank_head(log: &File, known: u64) -> io::Result<u64> {
     let size = Meta::of(log)?.size;
-    let mut buffer = vec![0; 64 << 10];
+    let mut buffer = vec![0; 8 << 10];
     let mut at = 0;
     while at < size {
-        let piece = &mut buffer[..(size - at).min(64 << 10) as usize];
+        let piece = &mut buffer[..(size - at).min(8 << 10) as usize];
         log.read_exact_at(piece, at)?;
         if let Some(n) = piece.iter().position(|b| *b != b' ') {
             at += n as u64;

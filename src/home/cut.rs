@@ -129,10 +129,8 @@ impl LogCut {
         };
         let log = disk::open_log(&dir, name(&self.log)).map_err(fail)?;
         let copy = disk::open_log(&dir, name(&self.rotated)).map_err(fail)?;
-        let noted = rotations
-            .of(&self.path())
-            .and_then(|known| known.rotated.as_ref());
-        if noted.is_none_or(|noted| **noted != *self.rotated) {
+        let known = rotations.of(&self.path());
+        if known.is_none_or(|known| known.id.as_ref() != Some(&self.id)) {
             if cut.take_out(&log, &copy, fresh).map_err(fail)? == Taken::Changed {
                 self.note(home, rotations, 0, context)?;
                 return Ok(CutEnd::Changed);
@@ -153,7 +151,7 @@ impl LogCut {
         blank: u64,
         context: &Context,
     ) -> Result<()> {
-        rotations.note_cut(&self.path(), self.at, &self.rotated, blank);
+        rotations.note_cut(&self.path(), self.at, &self.id, blank);
         rotations.write(home, context)
     }
 

@@ -29,9 +29,9 @@ pub struct Known {
     /// When it was cut last.
     #[serde(default)]
     pub cut: Option<Timestamp>,
-    /// The name of what was cut out then.
+    /// The number of that cut.
     #[serde(default)]
-    pub rotated: Option<WirePath>,
+    pub id: Option<String>,
     /// How long the blank line is that was left at its head.
     #[serde(default)]
     pub blank: u64,
@@ -102,7 +102,7 @@ impl Rotations {
         let known = Known {
             seen: now,
             cut: None,
-            rotated: None,
+            id: None,
             blank: 0,
         };
         self.known.insert(log.to_path_buf(), known);
@@ -110,12 +110,12 @@ impl Rotations {
     }
 
     /// Notes that a log was cut.
-    pub fn note_cut(&mut self, log: &Path, at: Timestamp, rotated: &Path, blank: u64) {
+    pub fn note_cut(&mut self, log: &Path, at: Timestamp, id: &str, blank: u64) {
         let seen = self.of(log).map_or(at, |known| known.seen);
         let known = Known {
             seen,
             cut: Some(at),
-            rotated: Some(rotated.to_path_buf().into()),
+            id: Some(id.to_owned()),
             blank,
         };
         self.known.insert(log.to_path_buf(), known);
@@ -219,7 +219,7 @@ mod tests {
         for n in 0..9 {
             assert!(all.see(Path::new(&format!("sessions/{n}/logs/a.log")), now));
         }
-        all.note_cut(Path::new("sessions/3/logs/a.log"), now, Path::new("b"), 77);
+        all.note_cut(Path::new("sessions/3/logs/a.log"), now, "b", 77);
         all.write(&home, &context).unwrap();
         let read = Rotations::read(&home).unwrap();
         assert_eq!(read, all);

@@ -10,7 +10,7 @@ use super::{Found, Request, Why, left_for_its_writer, left_for_what_it_is, names
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, Means, Meta, NewFile, SLICE, Xattrs};
 use crate::home::journal::{self, Step};
-use crate::home::{CutEnd, LockedHome, LogCut, Rotations};
+use crate::home::{CutEnd, Home, LockedHome, LogCut, Rotations};
 
 /// Cuts it, or says why it is left alone.
 ///
@@ -128,7 +128,7 @@ fn carry(
     Ok(end)
 }
 
-fn open(home: &LockedHome, found: &Found) -> io::Result<Dir> {
+pub(super) fn open(home: &Home, found: &Found) -> io::Result<Dir> {
     match found.folder.is_absolute() {
         true => Dir::open(&found.folder),
         false => Dir::open(home.root())?.open_beneath(&found.folder),

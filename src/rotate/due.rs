@@ -116,7 +116,7 @@ mod tests {
         Known {
             seen: at("2024-06-01T00:00:00Z"),
             cut: cut.map(at),
-            rotated: None,
+            id: None,
             blank: 0,
         }
     }

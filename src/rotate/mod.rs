@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total};
 use crate::disk::{self, FileKind, OpenFile};
-use crate::home::{self, Home, LockedHome, Rotations, SessionId};
+use crate::home::{self, Home, Known, LockedHome, Rotations, SessionId};
 
 pub use due::{Rest, Why};
 pub use find::Found;
@@ -110,8 +110,10 @@ pub fn plan(home: &Home, request: &Request, context: &Context) -> Result<Plan> {
             continue;
         }
         let known = rotations.of(&path);
-        let blank = known.map_or(0, |known| known.blank);
-        let bytes = found.meta.size.saturating_sub(blank);
+        let bytes = found
+            .meta
+            .size
+            .saturating_sub(blank_of(home, &found, known));
         let decided = due::decide(&request.settings, known, bytes, request.force, &now);
         if let (Ok(_), false) = (&decided, request.force)
             && let Some(left) = left_for_its_writer(&found, writers.of(home, &found))
@@ -191,6 +193,18 @@ pub fn apply(
     context.progress.finish();
     family::tend(home, &plan.logs, request, &mut outcome, context);
     Ok(outcome)
+}
+
+/// How long the blank line at its head is. Noted is not enough: its writer may have begun it anew.
+fn blank_of(home: &Home, found: &Found, known: Option<&Known>) -> u64 {
+    let Some(known) = known.filter(|known| known.blank > 0) else {
+        return 0;
+    };
+    let read = cutting::open(home, found)
+        .and_then(|dir| dir.open_file(&found.name))
+        .and_then(|log| disk::blank_head(&log, known.blank));
+    // What can not be read is told when it is to be cut.
+    read.unwrap_or(0)
 }
 
 /// What has no lines of its own, or more names than one.

@@ -12,7 +12,9 @@
 
 pub mod cold;
 pub mod corpus;
+pub mod disks;
 pub mod git;
+pub mod lines;
 pub mod moving;
 pub mod naive;
 pub mod packed;
@@ -43,6 +45,16 @@ impl Place {
                 .unwrap(),
         };
         std::fs::create_dir(place.user_home()).unwrap();
+        place
+    }
+
+    /// A fresh folder below this one, with a user's home in it that is a home.
+    pub fn on(folder: &Path) -> Place {
+        let mut builder = tempfile::Builder::new();
+        let folder = builder.prefix("wbhome-test-").tempdir_in(folder).unwrap();
+        let place = Place { folder };
+        std::fs::create_dir(place.user_home()).unwrap();
+        place.ok(["init", "-q"]);
         place
     }
 
