@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use crate::backup::run;
 use crate::base::{Context, Error, Exit, Result};
 use crate::home::{Config, Home};
+use crate::rotate;
 
 pub use self::hook::Hook;
 pub use self::record::{Record, Stage, Trouble, Warning};
@@ -30,6 +31,8 @@ pub struct Request {
     pub stores: fn(&Home) -> Result<Vec<PathBuf>>,
     /// Finds what a backup goes by.
     pub backup: fn(&Home) -> Result<run::Request>,
+    /// Finds which logs are cut, and when.
+    pub rotate: fn(&Home) -> Result<rotate::Request>,
 }
 
 /// Everything that a stage needs.

@@ -8,13 +8,14 @@ use crate::base::{Exit, Result, human};
 use crate::history::commit as committing;
 use crate::history::{Repository, push as pushing};
 use crate::home::LockedHome;
+use crate::rotate::{self as rotating, Reason};
 use crate::sessions::{Changes, reconcile};
 
 /// A stage: what was done before is known to it. One may be about several stores.
 type Run = fn(&Night, &[Stage]) -> Vec<Stage>;
 
 /// What a night consists of.
-pub(super) const STAGES: [Run; 4] = [index, commit, backup, prune];
+pub(super) const STAGES: [Run; 5] = [rotate, index, commit, backup, prune];
 
 /// So many things are named when there are more.
 const NAMED: usize = 20;
@@ -74,6 +75,91 @@ impl Night<'_> {
         }
         let in_one = |folder: &PathBuf| self.set_up(name, Some(folder), |stage| run(stage, folder));
         folders.iter().map(in_one).collect()
+    }
+}
+
+/// The logs that are due are cut, before anything of them is packed.
+fn rotate(night: &Night, _: &[Stage]) -> Vec<Stage> {
+    vec![night.set_up("rotate", None, |stage| {
+        let request = (night.request.rotate)(night.home)?;
+        if night.only_look {
+            let plan = rotating::plan(night.home, &request, night.context)?;
+            let due = plan.logs.iter().filter(|log| log.due.is_some());
+            let (n, bytes) = due.fold((0, 0), |(n, bytes), log| (n + 1, bytes + log.bytes));
+            stage.count("due", n);
+            stage.did = match n {
+                0 => "no log is due".to_owned(),
+                n => format!(
+                    "{} due, {}",
+                    human::plural(n, "log", "logs"),
+                    human::size(bytes)
+                ),
+            };
+            tell_left(stage, &plan.left);
+            tell_failed(stage, &plan.failed);
+            return Ok(());
+        }
+        let locked = night.lock(stage)?;
+        let plan = rotating::plan(&locked, &request, night.context)?;
+        let done = rotating::apply(&locked, plan, &request, night.context)?;
+        tell_rotation(stage, &done);
+        Ok(())
+    })]
+}
+
+fn tell_rotation(stage: &mut Stage, done: &rotating::Outcome) {
+    let lossy = done.cut.iter().filter(|cut| !cut.lossless).count();
+    let bytes = done.cut.iter().map(|cut| cut.bytes).sum();
+    for (what, n) in [
+        ("cut", done.cut.len()),
+        ("lossy", lossy),
+        ("left", done.left.len()),
+        ("compressed", done.compressed.len()),
+        ("removed", done.removed.len()),
+    ] {
+        stage.count(what, n as u64);
+    }
+    stage.count("bytes", bytes);
+    stage.count("resting", done.resting);
+    stage.did = match done.cut.len() as u64 {
+        0 => "no log is due".to_owned(),
+        n => format!(
+            "{} cut, {}",
+            human::plural(n, "log", "logs"),
+            human::size(bytes)
+        ),
+    };
+    if lossy > 0 {
+        let logs = human::plural(lossy as u64, "log was", "logs were");
+        stage
+            .notes
+            .push(format!("{logs} cut in a way that is not lossless"));
+    }
+    tell_left(stage, &done.left);
+    tell_failed(stage, &done.failed);
+    if done.interrupted {
+        stage.exit = stage.exit.merge(Exit::Interrupted);
+    } else if done.exit() == Exit::Failed {
+        stage.exit = stage.exit.merge(Exit::Failed);
+    }
+}
+
+fn tell_left(stage: &mut Stage, left: &[rotating::Left]) {
+    for left in left {
+        let told = format!("left {}: it {}", human::path(&left.path), left.why);
+        match left.reason {
+            Reason::HardLinked | Reason::PlainWriter => stage.lacks(told, left.hints.clone()),
+            _ => stage.notes.push(told),
+        }
+    }
+}
+
+fn tell_failed(stage: &mut Stage, failed: &[rotating::Failed]) {
+    for failed in failed.iter().take(NAMED) {
+        stage.lacks(failed.message.clone(), failed.hints.clone());
+    }
+    if let Some(more @ 1..) = failed.len().checked_sub(NAMED) {
+        stage.lacks(format!("and {more} more failed"), Vec::new());
     }
 }
 

@@ -121,12 +121,26 @@ fn collapse_before(cut: &Cut, mut left: u64, slice: u64, log: &File) -> io::Resu
             Ok(()) => {}
             // The end of the file came nearer: it has been truncated.
             Err(_) if Meta::of(log)?.size <= left => return Ok(()),
-            Err(error) => return Err(error),
+            // The disk is full, or has an error: what could not be taken out becomes a part of the blank line. The next
+            // cut takes it out.
+            Err(error) => return blank_before(left, log).map_err(|_| error),
         }
         failpoint::hit("cut.slice");
         left = begin;
         // Whoever waits comes first.
         std::thread::yield_now();
+    }
+    Ok(())
+}
+
+/// Blanks everything up to the end of the mark, which stands at `left`.
+fn blank_before(left: u64, log: &File) -> io::Result<()> {
+    let spaces = vec![b' '; super::PIECE];
+    let (mut at, end) = (0, left + MARK);
+    while at < end {
+        let length = (end - at).min(spaces.len() as u64);
+        log.write_all_at(&spaces[..length as usize], at)?;
+        at += length;
     }
     Ok(())
 }

@@ -237,6 +237,40 @@ fn the_seam_is_found_again_whatever_the_lines_are() {
 }
 
 #[test]
+fn what_the_disk_does_not_take_out_is_blanked_and_taken_out_the_next_time() {
+    let log = Log::new();
+    if !collapses(log.folder.path()) {
+        return;
+    }
+    let dir = Dir::open(log.folder.path()).unwrap();
+    let mut text = Vec::new();
+    (0..3000).for_each(|n| line(n, &mut text));
+    std::fs::write(log.path(), &text).unwrap();
+    let file = open_log(&dir, OsStr::new("run.log")).unwrap();
+    let copy = NewFile::create(&dir).unwrap();
+    let end = text.len() as u64;
+    copy_out(&file, copy.file(), (0, end), &NoProgress, &Stop::new()).unwrap();
+    // No block is so long, and the system refuses.
+    let cut = Cut {
+        from: 0,
+        end,
+        means: Means::Collapse { block: 1000 },
+        slice: SLICE,
+        id: 5,
+    };
+    assert_eq!(cut.take_out(&file, copy.file(), true).unwrap(), Taken::Out);
+    cut.clear(&file).unwrap();
+    assert!(log.text() == blank(end));
+    let mut more = Vec::new();
+    line(3000, &mut more);
+    log.appender().write_all(&more).unwrap();
+    let known = blank_head(&file, cut.blank()).unwrap();
+    assert_eq!(known, end);
+    let (held, left, _) = log.cut(known, 6);
+    assert!(held == more && log.text().len() as u64 == left);
+}
+
+#[test]
 fn a_log_that_was_begun_anew_is_left_alone() {
     let log = Log::new();
     let dir = Dir::open(log.folder.path()).unwrap();
