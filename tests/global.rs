@@ -618,7 +618,7 @@ fn usage_errors_as_json() {
     assert_snapshot!(message(&["ls", "--since", "tomorrowish"]), @r"`tomorrowish` is not a moment");
     assert_snapshot!(message(&["ls", "-q", "-v"]), @r"the argument '--quiet' cannot be used with '--verbose'");
     assert_snapshot!(message(&["index", "--lock-wait", "soon"]), @r"invalid value 'soon' for '--lock-wait <DURATION>': `soon` is not a duration; write a number and a unit, such as 90s, 15m, 12h, 14d or 2w");
-    assert_snapshot!(message(&[]), @r"'wbhome' requires a subcommand but one was not provided [subcommands: init, new, ls, show, path, label, mv, rm, restore, history, diff, index, check, commit, archive, unarchive, backup, drill, relink, migrate, nightly, schedule, completions, man]");
+    assert_snapshot!(message(&[]), @r"'wbhome' requires a subcommand but one was not provided [subcommands: init, new, ls, show, path, label, mv, rm, restore, history, diff, index, check, commit, archive, unarchive, rotate, backup, drill, relink, migrate, nightly, schedule, completions, man]");
 }
 
 #[test]
@@ -909,7 +909,7 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 45] = [
+    const ELSEWHERE: [(&str, &str); 62] = [
         ("restore-all.begun", "tests/disaster.rs"),
         ("restore-all.laid", "tests/disaster.rs"),
         ("restore-all.ready", "tests/disaster.rs"),
@@ -955,6 +955,23 @@ mod killed {
         ("backup.snapshot", "tests/backup_store.rs"),
         ("prune.snapshot", "tests/backup_store.rs"),
         ("prune.pack", "tests/backup_store.rs"),
+        ("rotate.copied", "tests/rotate_kill.rs"),
+        ("rotate.named", "tests/rotate_kill.rs"),
+        ("rotate.cut", "tests/rotate_kill.rs"),
+        ("rotate.compressed", "tests/rotate_kill.rs"),
+        ("rotate.compressed-named", "tests/rotate_kill.rs"),
+        ("cut.unmarked", "tests/rotate_kill.rs"),
+        ("cut.marked", "tests/rotate_kill.rs"),
+        ("cut.mark-synced", "tests/rotate_kill.rs"),
+        ("cut.slice", "tests/rotate_kill.rs"),
+        ("cut.collapsed", "tests/rotate_kill.rs"),
+        ("cut.out", "tests/rotate_kill.rs"),
+        ("cut.noted", "tests/rotate_kill.rs"),
+        ("cut.cleared", "tests/rotate_kill.rs"),
+        ("cut.unblanked", "tests/rotate_kill.rs"),
+        ("cut.blanked", "tests/rotate_kill.rs"),
+        ("cut.rest", "tests/rotate_kill.rs"),
+        ("cut.truncated", "tests/rotate_kill.rs"),
     ];
 
     #[test]

@@ -348,6 +348,30 @@ documents! {
         schema: String, home: Exact, store: Exact, snapshot: Timestamp, repository: Null<Exact>, runs_command: bool,
         needs: u64, room: u64, warnings: Vec<String>,
     }
+    "wbhome/rotate/1" Rotate {
+        schema: String, cut: Vec<CutLog>, left: Vec<LogLeft>, failed: Vec<FailedLog>, resting: u64, seen: u64,
+        compressed: Vec<CompressedLog>, removed: Vec<RemovedLog>, forgotten: Null<u64>, interrupted: bool,
+    }
+    "cut log" CutLog {
+        path: String, path_bytes: Absent<String>, session: Null<String>, due: String, how: String, lossless: bool,
+        rotated: Exact, bytes: u64, writers: Vec<PlainWriter>,
+    }
+    "plain writer" PlainWriter { pid: u32, program: String, }
+    "log left alone" LogLeft {
+        path: String, path_bytes: Absent<String>, session: Null<String>, reason: String, why: String,
+        hints: Vec<String>, writers: Vec<PlainWriter>,
+    }
+    "failed log" FailedLog { path: String, path_bytes: Absent<String>, message: String, hints: Vec<String>, }
+    "compressed log" CompressedLog { path: String, path_bytes: Absent<String>, from: u64, bytes: u64, }
+    "removed log" RemovedLog { path: String, path_bytes: Absent<String>, bytes: u64, beyond: String, }
+    "wbhome/rotate-plan/1" RotatePlan {
+        schema: String, logs: Vec<LogToLookAt>, left: Vec<LogLeft>, failed: Vec<FailedLog>, removed: Vec<RemovedLog>,
+        compressed: Vec<Location>, forgotten: Null<u64>,
+    }
+    "log to look at" LogToLookAt {
+        path: String, path_bytes: Absent<String>, session: Null<String>, bytes: u64, due: Null<String>,
+        rest: Null<String>,
+    }
     "wbhome/archive/1" Archive {
         schema: String, sessions: Vec<ArchivedSession>, already: Vec<String>, refused: Vec<RefusedSession>,
         left: Vec<LeftSession>, interrupted: bool,
@@ -1006,6 +1030,61 @@ fn rm_and_the_end_of_it() {
 }
 
 #[test]
+fn logs_that_are_cut() {
+    let place = Place::with_sessions();
+    let logs = "sessions/20240603_crawler/logs";
+    place.put_home("wbhome.toml", "[rotate]\nkeep = 2\nmissing_ok = false\nlogs = [\"sessions/*/logs/*.log\", \"agents/none.log\"]\n");
+    let odd = place
+        .home()
+        .join(logs)
+        .join(OsStr::from_bytes(b"a\xff.log"));
+    for n in 0..4 {
+        std::fs::write(&odd, format!("{n}\n")).unwrap();
+        place.json(["rotate", "--force"]);
+    }
+    std::fs::write(&odd, "x\n").unwrap();
+    std::os::unix::fs::symlink("a.log", place.home().join(logs).join("link.log")).unwrap();
+    let plain = place.put_home(&format!("{logs}/plain.log"), "x\n");
+    let _writer = std::fs::OpenOptions::new().write(true).open(plain).unwrap();
+    let plan: RotatePlan = read("rotate-plan/1", &place.run(["rotate", "-n", "--json"]));
+    assert!(
+        plan.logs
+            .iter()
+            .any(|log| log.path_bytes.is_some() && log.bytes == 2)
+    );
+    assert!(
+        plan.logs
+            .iter()
+            .all(|log| log.due.0.is_none() != log.rest.0.is_none())
+    );
+    assert_eq!((plan.failed.len(), plan.forgotten.0), (1, None));
+    let plan: RotatePlan = read(
+        "rotate-plan/1",
+        &place.run(["rotate", "-n", "--json", "--force"]),
+    );
+    assert_eq!((plan.removed.len(), plan.compressed.len()), (1, 1));
+    let done: Rotate = read("rotate/1", &place.run(["rotate", "--json", "--force"]));
+    let cut = done
+        .cut
+        .iter()
+        .find(|cut| cut.path_bytes.is_some())
+        .unwrap();
+    assert!(matches!(cut.rotated, Exact::Bytes(_)));
+    assert_eq!(
+        (cut.due.as_str(), cut.session.0.as_deref()),
+        ("forced", Some("20240603_crawler"))
+    );
+    let forced = done.cut.iter().find(|cut| !cut.writers.is_empty()).unwrap();
+    assert!(!forced.lossless && forced.writers[0].pid == std::process::id());
+    assert_eq!(done.left[0].reason, "symlink");
+    assert_eq!(
+        (done.removed[0].beyond.as_str(), done.compressed.len()),
+        ("keep", 1)
+    );
+    assert_eq!(done.failed[0].path, "agents/none.log");
+}
+
+#[test]
 fn archive_and_back() {
     let place = Place::with_sessions();
     let args = ["archive", "crawler", "20240604_数据清洗"];
@@ -1448,7 +1527,7 @@ fn nightly() {
     let place = Place::with_sessions();
     place.ok(["backup", "init", "store", "-q"]);
     let plan: Nightly = read("nightly-plan/1", &json(&place, &["nightly", "-n"]));
-    assert!(plan.record.0.is_none() && plan.hook.0.is_none() && plan.stages.len() == 4);
+    assert!(plan.record.0.is_none() && plan.hook.0.is_none() && plan.stages.len() == 5);
     let done: Nightly = read("nightly/1", &json(&place, &["nightly"]));
     assert!(done.exit == 0 && done.record.0.is_some() && done.not_kept.0.is_none());
     let backup = done

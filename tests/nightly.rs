@@ -70,7 +70,7 @@ fn all_is_done_and_nothing_is_said() {
         .iter()
         .map(|s| &s["name"])
         .collect();
-    assert_eq!(names, ["index", "commit", "backup", "prune"]);
+    assert_eq!(names, ["rotate", "index", "commit", "backup", "prune"]);
     // What it says it did is done.
     assert_eq!(stage(&record, "index")["counts"]["entries"], 3);
     assert_eq!(stage(&record, "commit")["counts"]["sessions"], 3);
@@ -95,6 +95,7 @@ fn all_is_done_and_nothing_is_said() {
     assert_snapshot!(ran.shown(&place), @r"
     exit: 0
     --- stdout
+    rotate  no log is due
     index   3 entries, all as on the disk
     commit  nothing has changed; 9 files in the history
     backup  [ROOT]/store: 1 thing packed, 3.4 kB in the store; 4 unchanged
@@ -114,6 +115,7 @@ fn a_dry_run_says_what_each_stage_would_do() {
     assert_snapshot!(ran.shown(&place), @r"
     exit: 0
     --- stdout
+    rotate  no log is due
     index   1 added; 4 entries
     commit  4 sessions: +4 turns, 4 files
     backup  [ROOT]/store: 6 things to pack, 4.6 kB; 0 unchanged
@@ -137,6 +139,7 @@ fn a_store_that_is_missing_is_said_once_and_the_rest_is_done() {
     exit: 1
     --- stdout
     backup  [ROOT]/store: failed
+    rotate  no log is due
     index   3 entries, all as on the disk
     commit  3 sessions: +3 turns, 3 files
     prune   [ROOT]/store: not done: its backup has not been good, so everything stays

@@ -534,6 +534,24 @@ fn a_name_that_is_taken_gets_a_number() {
     assert_eq!(all_text(&place), "0\n1\n2\n");
 }
 
+/// What is cut out last is the newest, whatever the clock says: else it would be the first to go.
+#[test]
+fn a_clock_that_was_set_back_costs_nothing() {
+    let place = place("keep = 2\ncompress = \"none\"");
+    for (day, text) in [(20, "1\n"), (19, "2\n"), (10, "3\n")] {
+        append(&place, LOG, text);
+        rotate(&place, day, &["--force"]);
+    }
+    assert_eq!(all_text(&place), "2\n3\n");
+    append(&place, LOG, "4\n");
+    rotate(&place, 21, &["--force"]);
+    assert_eq!(
+        others(&place),
+        ["run.log-20240620T030000Z_3", "run.log-20240621T030000Z"]
+    );
+    assert_eq!(all_text(&place), "3\n4\n");
+}
+
 // ── What is left alone ─────────────────────────────────────────────────────────────────────────────────────────────
 
 #[test]

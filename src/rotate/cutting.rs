@@ -228,19 +228,21 @@ fn copied<'d>(
     Ok(copy)
 }
 
-/// A name that nothing has, compressed or not.
+/// A name after all that were given before, so that their order is that of the lines: within one second, and when the
+/// clock was set back.
 fn free_name(dir: &Dir, log: &OsStr, context: &Context) -> Result<std::ffi::OsString> {
-    let at = context.clock.now();
-    let taken = dir
+    let there = dir
         .names()
         .map_err(|e| Error::io("can not list the folder of", log, e))?;
-    let taken: std::collections::BTreeSet<_> = taken
-        .iter()
-        .filter_map(|(name, _)| names::read(name))
+    let there = there.iter().filter_map(|(name, _)| names::read(name));
+    let newest = there
         .filter(|name| name.log == log)
-        .map(|name| names::name(log, name.age.0, name.age.1))
-        .collect();
-    let mut all = (1..=10_000).map(|n| names::name(log, at, n));
-    all.find(|name| !taken.contains(name))
-        .ok_or_else(|| Error::failed("was cut ten thousand times in this second:").at(log))
+        .map(|name| name.age)
+        .max();
+    // A name tells no more than seconds.
+    let now = context.clock.now().as_second();
+    Ok(match newest {
+        Some((at, n)) if at.as_second() >= now => names::name(log, at, n.saturating_add(1)),
+        _ => names::name(log, context.clock.now(), 1),
+    })
 }
