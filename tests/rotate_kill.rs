@@ -190,8 +190,8 @@ fn between_two_slices_nothing_is_taken_out_twice() {
     ] {
         let mut options = std::fs::OpenOptions::new();
         let mut file = options.append(true).create(true).open(&log).unwrap();
-        // 150 MiB.
-        for _ in 0..600 {
+        // 50 MiB.
+        for _ in 0..200 {
             file.write_all(&text).unwrap();
             lines += 1 << 13;
         }

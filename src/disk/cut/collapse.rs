@@ -49,7 +49,6 @@ pub(super) fn take_out(cut: &Cut, block: u64, log: &File, copy: &File) -> io::Re
             if !is_still_copied(cut, seam, log, copy)? {
                 return Ok(Taken::Changed);
             }
-            // Without the lock of the file, so that little is left to be done under it.
             log.sync_data()?;
             failpoint::hit("cut.mark-synced");
             seam
@@ -108,6 +107,22 @@ fn begin_of_slice(end: u64, slice: u64) -> u64 {
     (end - 1) / slice * slice
 }
 
+/// What the system would do under the lock of the file, for which the writer waits, is done before: what the writer has
+/// written since goes to the disk, and what is held of the range in memory is forgotten.
+fn prepare(log: &File, at: u64, length: u64) {
+    // Should it fail, that is told when all is done.
+    let _ = log.sync_data();
+    #[cfg(target_os = "linux")]
+    let _ = rustix::fs::fadvise(
+        log,
+        at,
+        std::num::NonZeroU64::new(length),
+        rustix::fs::Advice::DontNeed,
+    );
+    #[cfg(not(target_os = "linux"))]
+    let _ = (at, length);
+}
+
 /// Takes out everything before the mark, which stands at `left`.
 fn collapse_before(cut: &Cut, mut left: u64, slice: u64, log: &File) -> io::Result<()> {
     let mark = cut.mark();
@@ -117,6 +132,7 @@ fn collapse_before(cut: &Cut, mut left: u64, slice: u64, log: &File) -> io::Resu
         if !stands_at(log, left, &mark)? {
             return Ok(());
         }
+        prepare(log, begin, left - begin);
         match collapse(log, begin, left - begin) {
             Ok(()) => {}
             // The end of the file came nearer: it has been truncated.
