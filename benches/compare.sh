@@ -2,7 +2,7 @@
 # Races wbhome against the tools that people would use without it, and writes benches/RESULTS.md.
 #
 #   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory commit archive archive-large
-#                                      backup restore start (default: all)
+#                                      backup restore rotate start (default: all)
 #   benches/compare.sh render     RESULTS.md again from benches/results.tsv, nothing measured
 #
 # Each job replaces its own rows in benches/results.tsv and leaves the others. A trial (fewer than 400 sessions, 5 runs
@@ -21,7 +21,7 @@
 #   CARGO_TARGET_DIR      where cargo builds                [target]
 #
 # Needs: bash 5, cargo, rsync, GNU time (/usr/bin/time), perl, git, GNU tar, and zstd; restic and borg for `backup`,
-# restic for `restore`.
+# restic for `restore`; logrotate for `rotate`.
 #
 # Backticks in single quotes are Markdown, and `$1` in them belongs to the shell that is started:
 # shellcheck disable=SC2016
@@ -30,7 +30,7 @@ export LC_ALL=C.UTF-8
 unset WBHOME CDPATH
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore start"
+readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore rotate start"
 readonly RUNS=${RUNS:-5} SESSIONS=${SESSIONS:-420} LOG_MIB=${LOG_MIB:-5120}
 readonly PLACES=${PLACES:-disk shm} SHM_DIR=${SHM_DIR:-/dev/shm} SETTLE=${SETTLE:-400} KEEP=${KEEP:-}
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -670,6 +670,149 @@ same_homes() { # HOME OURS PEER
 }
 
 # With what bash needs to start any program in it; that is what the peer shows.
+# One log of 1 GB, cut by ours and by logrotate in turn: at rest, and while somebody appends 100,000 lines a second. Neither
+# compresses what it cuts out. The writer says how long its longest write took; its lines are numbered, so that what is lost
+# can be counted.
+readonly OUR_ROTATE='"$0" rotate --home "$1" --force --quiet --no-progress'
+readonly LOGROTATE='logrotate --force --state "$1/state" "$1/conf"'
+our_rotate() { run bash -c "$OUR_ROTATE" "$WBHOME_BIN" "$1"; }
+logrotate_it() { run bash -c "$LOGROTATE" peer "$1"; }
+
+# LOG FIRST A_SECOND: appends lines until LOG.stop is there; prints how many lines there are, and the longest write in ms.
+readonly WRITER='
+use strict; use warnings; use Time::HiRes qw(time sleep); use IO::Handle; use Fcntl;
+my ($log, $n, $rate) = @ARGV; my ($first, $begun, $longest) = ($n, time, 0);
+sysopen(my $out, $log, O_WRONLY | O_APPEND | O_CREAT) or die "$log: $!";
+until (-e "$log.stop") {
+  my $goal = $first + int((time() - $begun) * $rate);
+  while ($n < $goal) {
+    my $text = "";
+    for (0 .. $n % 4) { my $l = $n % 50 ? 20 + $n * 7919 % 100 : 20 + $n * 7919 % 4981; $text .= sprintf("%012d ", $n) . "x" x ($l - 14) . "\n"; $n++ }
+    my $then = time; syswrite($out, $text) == length $text or die $!; my $took = time() - $then;
+    $longest = $took if $took > $longest;
+  }
+  sleep 0.0005;
+}
+printf "%d %.1f\n", $n, $longest * 1000;'
+
+# FILES in the order of their lines: how many of LINES are not there once and whole.
+readonly MISSED='
+use strict; use warnings;
+my ($lines, $next, $missed) = (shift, 0, 0);
+for my $file (@ARGV) {
+  open my $in, "<:raw", $file or die "$file: $!";
+  while (my $line = <$in>) {
+    next if $line =~ /^\s*$/;
+    my $n = $line =~ /^(\d{12}) x*\n\z/ ? $1 + 0 : -1;
+    my $l = $n % 50 ? 20 + $n * 7919 % 100 : 20 + $n * 7919 % 4981;
+    if ($n < $next || length $line != $l) { $missed++; next }
+    $missed += $n - $next; $next = $n + 1;
+  }
+}
+print $missed + $lines - $next, "\n";'
+
+# A home in `$1` whose log is to be cut, and what logrotate needs for it; the log is LOG then.
+LOG=''
+a_log() { # FOLDER
+  LOG=$1/sessions/20240603_crawler/logs/run.log
+  mkdir -p "$(dirname "$LOG")"
+  "$WBHOME_BIN" init "$1" --quiet
+  printf '[rotate]\ncompress = "none"\nkeep = 1000\n' >"$1/wbhome.toml"
+  printf '%s {\ncopytruncate\nrotate 1000\nnocompress\n}\n' "$LOG" >"$1/conf"
+  chmod 644 "$1/conf"
+}
+
+fill_log() { # BYTES
+  { yes '2025-02-10T01:00:00Z INFO tool=write path=/home/me/workbuddy_home/sessions/x/artifacts/table.csv took=12ms ok' || true; } |
+    head -c "$1" >"$LOG"
+  sync -f "$LOG"
+}
+
+WRITTEN=0 LONGEST=0 WRITER_PID=''
+start_writer() { # FIRST
+  rm -f "$LOG.stop"
+  perl -e "$WRITER" "$LOG" "$1" 100000 >"$PLACE/written" &
+  WRITER_PID=$!
+  sleep 1
+}
+stop_writer() {
+  touch "$LOG.stop"
+  wait "$WRITER_PID"
+  read -r WRITTEN LONGEST <"$PLACE/written"
+}
+
+job_rotate() {
+  command -v logrotate >/dev/null || { say 'rotate: needs logrotate, not measured'; return 0; }
+  [[ $FS = ext4 || $FS = xfs ]] || { say "rotate: nothing is lossless on $FS, not measured"; return 0; }
+  local gb=$((1 << 30)) work=$PLACE/rotate side n
+  has_room "$PLACE" $((22 << 20)) 1000 || return 0
+  load_now
+  local -A ms=() kib=() longest=([ours]=0 [peer]=0)
+  for written in '' yes; do
+    ms=() kib=()
+    for ((n = 0; n <= RUNS; n++)); do
+      for side in our_rotate logrotate_it; do
+        a_log "$work"
+        fill_log "$gb"
+        [[ -z $written ]] || start_writer 0
+        "$side" "$work"
+        [[ -z $written ]] || stop_writer
+        # The first warms up.
+        if ((n)); then
+          ms[$side]+=" $MS" kib[$side]+=" $KIB"
+          if [[ -n $written ]]; then longest[$side]+=" $LONGEST"; fi
+        fi
+        say "rotate ${written:+written }$n/$RUNS on $FS: $side $MS ms${written:+, longest write $LONGEST ms}"
+        rm -rf "$work"
+      done
+    done
+    # shellcheck disable=SC2086
+    record job "rotate${written:+-written}" fs "$FS" title "rotate 1 GB${written:+ under a writer}" peer '`logrotate` copytruncate' \
+      kind ratio aim 1.0 ours "$(median ${ms[our_rotate]})" theirs "$(median ${ms[logrotate_it]})" \
+      our_runs "$(joined ${ms[our_rotate]})" their_runs "$(joined ${ms[logrotate_it]})" \
+      our_mib "$(mib "$(largest ${kib[our_rotate]})")" their_mib "$(mib "$(largest ${kib[logrotate_it]})")" \
+      input "a log of 1 GiB${written:+, 100,000 lines a second appended}" command rotate
+  done
+  # shellcheck disable=SC2086
+  record job rotate-blocked fs "$FS" title 'rotate 1 GB: the longest write' peer '`logrotate` copytruncate' kind ms aim 20 \
+    ours "$(largest ${longest[our_rotate]})" theirs "$(largest ${longest[logrotate_it]})" our_runs "$(joined ${longest[our_rotate]})" \
+    their_runs "$(joined ${longest[logrotate_it]})" our_mib '' their_mib '' input 'as above' command rotate
+  local -A lost=() blocked=()
+  for side in our_rotate logrotate_it; do
+    a_log "$work"
+    start_writer 0
+    for ((n = 0; n < 60; n++)); do
+      "$side" "$work"
+      sleep 0.05
+    done
+    stop_writer
+    # `…Z` before `…Z_2` before `…Z_10`.
+    local files
+    mapfile -t files < <(printf '%s\n' "$LOG"-* | sort -V)
+    [[ $side = our_rotate ]] || mapfile -t files < <(printf '%s\n' "$LOG".[0-9]* | sort -t . -k 3 -n -r)
+    lost[$side]=$(perl -e "$MISSED" "$WRITTEN" "${files[@]}" "$LOG")
+    say "rotate 60 times on $FS: $side missed ${lost[$side]} of $WRITTEN lines"
+    lost[$side-of]=$WRITTEN
+    rm -rf "$work"
+  done
+  record job rotate-lost fs "$FS" title 'rotate 60 times under a writer: lines lost' peer '`logrotate` copytruncate' kind lines aim 0 \
+    ours "${lost[our_rotate]}" theirs "${lost[logrotate_it]}" our_runs 'of '"${lost[our_rotate-of]}" \
+    their_runs 'of '"${lost[logrotate_it-of]}" our_mib '' their_mib '' input '100,000 lines a second of 20 to 5,000 bytes' command rotate
+  for side in our_rotate logrotate_it; do
+    a_log "$work"
+    fill_log $((4700 * 1000000))
+    start_writer 0
+    "$side" "$work"
+    stop_writer
+    blocked[$side]=$LONGEST
+    say "rotate 4.7 GB on $FS: $side $MS ms, longest write $LONGEST ms"
+    rm -rf "$work"
+  done
+  record job rotate-blocked-large fs "$FS" title 'rotate 4.7 GB: the longest write' peer '`logrotate` copytruncate' kind ms aim 20 \
+    ours "${blocked[our_rotate]}" theirs "${blocked[logrotate_it]}" our_runs "${blocked[our_rotate]}" \
+    their_runs "${blocked[logrotate_it]}" our_mib '' their_mib '' input 'a log of 4.7 GB, 100,000 lines a second appended' command rotate
+}
+
 here_start() {
   local n begin end our_ms=() peer_ms=()
   local times=$((RUNS < 5 ? 10 : 200))
@@ -723,6 +866,7 @@ tools() {
     "$(zstd --version | grep -o 'v[0-9.]*' | head -n 1)"
   if command -v restic >/dev/null; then printf ', %s' "$(restic version | awk '{ print $1, $2 }')"; fi
   if command -v borg >/dev/null; then printf ', %s' "$(borg --version)"; fi
+  if command -v logrotate >/dev/null; then printf ', %s' "$(logrotate --version 2>&1 | head -n 1)"; fi
 }
 
 # Puts a row into the table, in place of the one of the same job and filesystem.
@@ -754,9 +898,9 @@ record() { # COLUMN VALUE…
 
 render() {
   [[ -f $TSV ]] || die "$TSV: nothing was measured yet"
-  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one backup backup-borg backup-again backup-again-borg backup-one backup-one-borg backup-memory restore restore-memory start" '
+  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one backup backup-borg backup-again backup-again-borg backup-one backup-one-borg backup-memory restore restore-memory rotate rotate-written rotate-lost rotate-blocked rotate-blocked-large start" '
     function time(ms) { return ms == "-" ? "—" : ms < 1000 ? ms " ms" : sprintf("%.2f s", ms / 1000) }
-    function amount(value, kind) { return value == "-" ? "—" : kind == "MiB" || kind == "space" ? value " MiB" : time(value) }
+    function amount(value, kind) { return value == "-" ? "—" : kind == "MiB" || kind == "space" ? value " MiB" : kind == "lines" ? value " lines" : time(value) }
     function ratio(i) { return kind[i] == "ratio" || kind[i] == "space" }
     function where(i) { return fs[i] == "-" ? "" : " on " fs[i] }
     NR == 1 { next }
