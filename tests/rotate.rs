@@ -637,8 +637,16 @@ fn a_log_that_is_not_appended_to_is_left_alone_unless_forced() {
 fn half_a_line_stays_until_it_is_whole() {
     let place = place("");
     append(&place, LOG, "no newline yet");
+    let looked_at = || {
+        fs::metadata(place.home().join(LOG))
+            .unwrap()
+            .modified()
+            .unwrap()
+    };
+    let before = looked_at();
     let done = rotate(&place, 10, &["--force"]);
     assert_eq!(done["left"][0]["reason"], "no-line", "{done}");
+    assert_eq!(looked_at(), before);
     append(&place, LOG, ", but now\nand half of");
     rotate(&place, 10, &["--force"]);
     append(&place, LOG, " the next\n");

@@ -183,10 +183,15 @@ impl Extent {
     /// None when there is something, and no line of it is whole.
     fn of(dir: &Dir, log: &File, known: u64) -> io::Result<Option<Extent>> {
         let meta = Meta::of(log)?;
-        let means = disk::means(dir, log)?;
         let from = disk::blank_head(log, known)?;
+        let lines = disk::end_of_lines(log, from, meta.size)?;
+        if lines == from && meta.size > from {
+            return Ok(None);
+        }
+        // This may count as a change of the log, whose time is set back when it is cut.
+        let means = disk::means(dir, log)?;
         let end = match means {
-            Means::Collapse { .. } => disk::end_of_lines(log, from, meta.size)?,
+            Means::Collapse { .. } => lines,
             Means::Truncate => meta.size,
         };
         let extent = Extent {
@@ -195,7 +200,7 @@ impl Extent {
             from,
             end,
         };
-        Ok((end > from || meta.size == from).then_some(extent))
+        Ok(Some(extent))
     }
 }
 

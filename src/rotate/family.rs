@@ -138,9 +138,12 @@ fn generations(dir: &Dir) -> std::io::Result<BTreeMap<OsString, Vec<Generation>>
 
 /// Which go because all of a session's are too large: the family and the place in it.
 fn over_total(families: &[Family], most: u64) -> Vec<(usize, usize)> {
-    let mut sessions: BTreeMap<Option<&String>, Vec<(usize, usize)>> = BTreeMap::new();
+    let mut sessions: BTreeMap<&String, Vec<(usize, usize)>> = BTreeMap::new();
     for (f, family) in families.iter().enumerate() {
-        let places = sessions.entry(family.session.as_ref()).or_default();
+        let Some(session) = &family.session else {
+            continue;
+        };
+        let places = sessions.entry(session).or_default();
         places.extend((0..family.generations.len()).map(|g| (f, g)));
     }
     let mut going = Vec::new();
