@@ -2,7 +2,7 @@
 # Races wbhome against the tools that people would use without it, and writes benches/RESULTS.md.
 #
 #   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory commit archive archive-large
-#                                      backup restore rotate start (default: all)
+#                                      backup restore rotate rotate-lost rotate-large start (default: all)
 #   benches/compare.sh render     RESULTS.md again from benches/results.tsv, nothing measured
 #
 # Each job replaces its own rows in benches/results.tsv and leaves the others. A trial (fewer than 400 sessions, 5 runs
@@ -30,7 +30,7 @@ export LC_ALL=C.UTF-8
 unset WBHOME CDPATH
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore rotate start"
+readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore rotate rotate-lost rotate-large start"
 readonly RUNS=${RUNS:-5} SESSIONS=${SESSIONS:-420} LOG_MIB=${LOG_MIB:-5120}
 readonly PLACES=${PLACES:-disk shm} SHM_DIR=${SHM_DIR:-/dev/shm} SETTLE=${SETTLE:-400} KEEP=${KEEP:-}
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -742,10 +742,8 @@ stop_writer() {
 }
 
 job_rotate() {
-  command -v logrotate >/dev/null || { say 'rotate: needs logrotate, not measured'; return 0; }
-  [[ $FS = ext4 || $FS = xfs ]] || { say "rotate: nothing is lossless on $FS, not measured"; return 0; }
-  local gb=$((1 << 30)) work=$PLACE/rotate side n
-  has_room "$PLACE" $((22 << 20)) 1000 || return 0
+  can_rotate || return 0
+  local gb=$((1 << 30)) work=$PLACE/rotate side n written
   load_now
   local -A ms=() kib=() longest=([ours]=0 [peer]=0)
   for written in '' yes; do
@@ -777,7 +775,19 @@ job_rotate() {
   record job rotate-blocked fs "$FS" title 'rotate 1 GB: the longest write' peer '`logrotate` copytruncate' kind ms aim 20 \
     ours "$(largest ${longest[our_rotate]})" theirs "$(largest ${longest[logrotate_it]})" our_runs "$(joined ${longest[our_rotate]})" \
     their_runs "$(joined ${longest[logrotate_it]})" our_mib '' their_mib '' input 'as above' command rotate
-  local -A lost=() blocked=()
+}
+
+can_rotate() {
+  command -v logrotate >/dev/null || { say 'rotate: needs logrotate, not measured'; return 1; }
+  [[ $FS = ext4 || $FS = xfs ]] || { say "rotate: nothing is lossless on $FS, not measured"; return 1; }
+  has_room "$PLACE" $((22 << 20)) 1000
+}
+
+job_rotate_lost() {
+  can_rotate || return 0
+  local work=$PLACE/rotate side n
+  local -A lost=()
+  load_now
   for side in our_rotate logrotate_it; do
     a_log "$work"
     start_writer 0
@@ -789,7 +799,7 @@ job_rotate() {
     # `…Z` before `…Z_2` before `…Z_10`.
     local files
     mapfile -t files < <(printf '%s\n' "$LOG"-* | sort -V)
-    [[ $side = our_rotate ]] || mapfile -t files < <(printf '%s\n' "$LOG".[0-9]* | sort -t . -k 3 -n -r)
+    [[ $side = our_rotate ]] || mapfile -t files < <(printf '%s\n' "$LOG".[0-9]* | sort -Vr)
     lost[$side]=$(perl -e "$MISSED" "$WRITTEN" "${files[@]}" "$LOG")
     say "rotate 60 times on $FS: $side missed ${lost[$side]} of $WRITTEN lines"
     lost[$side-of]=$WRITTEN
@@ -797,7 +807,15 @@ job_rotate() {
   done
   record job rotate-lost fs "$FS" title 'rotate 60 times under a writer: lines lost' peer '`logrotate` copytruncate' kind lines aim 0 \
     ours "${lost[our_rotate]}" theirs "${lost[logrotate_it]}" our_runs 'of '"${lost[our_rotate-of]}" \
-    their_runs 'of '"${lost[logrotate_it-of]}" our_mib '' their_mib '' input '100,000 lines a second of 20 to 5,000 bytes' command rotate
+    their_runs 'of '"${lost[logrotate_it-of]}" our_mib '' their_mib '' input '100,000 lines a second of 20 to 5,000 bytes' \
+    command rotate-lost
+}
+
+job_rotate_large() {
+  can_rotate || return 0
+  local work=$PLACE/rotate side
+  local -A blocked=()
+  load_now
   for side in our_rotate logrotate_it; do
     a_log "$work"
     fill_log $((4700 * 1000000))
@@ -810,7 +828,8 @@ job_rotate() {
   done
   record job rotate-blocked-large fs "$FS" title 'rotate 4.7 GB: the longest write' peer '`logrotate` copytruncate' kind ms aim 20 \
     ours "${blocked[our_rotate]}" theirs "${blocked[logrotate_it]}" our_runs "${blocked[our_rotate]}" \
-    their_runs "${blocked[logrotate_it]}" our_mib '' their_mib '' input 'a log of 4.7 GB, 100,000 lines a second appended' command rotate
+    their_runs "${blocked[logrotate_it]}" our_mib '' their_mib '' input 'a log of 4.7 GB, 100,000 lines a second appended' \
+    command rotate-large
 }
 
 here_start() {
