@@ -39,7 +39,7 @@ const SYNCED: u64 = 32 << 20;
 
 /// So much is best taken out in one go: a writer waits for it, some milliseconds where the filesystem tells the disk of
 /// each block that is free again.
-pub const SLICE: u64 = 32 << 20;
+pub const SLICE: u64 = 16 << 20;
 
 /// How long the mark is.
 const MARK: u64 = 56;
