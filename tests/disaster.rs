@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use support::cold::kept;
 use support::{Entry, Place, Ran, differences, tree};
 
 /// The store of a test.
@@ -88,22 +89,6 @@ impl Disaster for Place {
     fn back(&self) -> PathBuf {
         self.path(BACK)
     }
-}
-
-/// A home as a backup keeps it: without what the tool makes again, and without the repository.
-fn kept(root: &Path) -> BTreeMap<Vec<u8>, Entry> {
-    let mut tree = tree(root);
-    let made_again = ["lock", "cache.json", "tmp", "trash", "journal"];
-    tree.retain(|name, _| {
-        let name = String::from_utf8_lossy(name);
-        let own = name.strip_prefix(".wbhome/").unwrap_or_default();
-        !made_again
-            .iter()
-            .any(|made| own == *made || own.starts_with(&format!("{made}/")))
-            && name != ".git"
-            && !name.starts_with(".git/")
-    });
-    tree
 }
 
 #[track_caller]

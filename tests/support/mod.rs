@@ -13,6 +13,8 @@
 pub mod cold;
 pub mod corpus;
 pub mod git;
+pub mod kill;
+pub mod mount;
 pub mod moving;
 pub mod naive;
 pub mod packed;
