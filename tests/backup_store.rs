@@ -342,6 +342,34 @@ fn a_pack_that_was_damaged_is_found_and_named() {
     place.at(5, &["backup", "prune"]).expect(0);
 }
 
+/// Where a file can not be made without a name (FAT, NFS), a kill leaves it under a temporary one.
+#[test]
+fn what_a_killed_write_has_left_goes_and_nothing_of_somebody_else() {
+    let place = Place::with_store();
+    place.backup(1, 0);
+    let clean = place.store();
+    let left = [
+        "cold/.wbhome-tmp-0123456789abcdef",
+        "cold/snapshots/.wbhome-tmp-0123456789abcdef",
+        "cold/packs/home/.wbhome-tmp-0123456789abcdef",
+        "cold/tmp/0123456789abcdef/data.db",
+    ];
+    for verb in ["prune", "run"] {
+        for left in left {
+            place.put(left, "half");
+        }
+        place.put("cold/snapshots/note.txt", "mine");
+        place.at(1, &["backup", verb, "-q"]).expect(0);
+        place.at(1, &["backup", "prune", "-q"]).expect(0);
+        for left in left {
+            assert!(!place.path(left).exists(), "{verb}: {left}");
+        }
+        assert_eq!(place.text("cold/snapshots/note.txt"), "mine");
+        assert!(clean.keys().all(|name| place.store().contains_key(name)));
+    }
+    assert_eq!(place.snapshots().len(), 3);
+}
+
 /// The last pack of a session that is gone is all that is left of it, also when it is damaged.
 #[test]
 fn the_last_pack_of_what_is_gone_is_named_although_it_is_damaged() {

@@ -162,6 +162,7 @@ fn packs(store: &Store, context: &Context) -> Result<Vec<Going>> {
 /// # Errors
 /// What can not be removed, and interruption.
 pub fn apply(store: &LockedStore, plan: Plan, context: &Context) -> Result<Outcome> {
+    store.clear_leftovers()?;
     context.progress.stage(
         "removing",
         Total {

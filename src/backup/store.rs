@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::Marker;
 use super::{PackRef, Snapshot, stamp};
 use crate::base::{Context, Error, Kind, Result, human};
-use crate::disk::{self, Dir, FileLock, LockAttempt, Meta, NewFile};
+use crate::disk::{self, Dir, FileLock, LockAttempt, Meta, NewFile, TEMPORARY_PREFIX};
 use crate::home::Home;
 use crate::pack::Pack;
 
@@ -278,14 +278,31 @@ impl Store {
 }
 
 impl LockedStore {
-    /// Removes what a run that was killed had begun to build.
+    /// Removes what a run that was killed had begun to build: copies of databases, and a snapshot or a marker that has
+    /// only a temporary name. Packs of that kind go with those that no snapshot names.
     ///
     /// # Errors
     /// When it can not be removed.
     pub(super) fn clear_leftovers(&self) -> Result<()> {
         let name = OsStr::new(TMP);
         disk::remove_tree(&self.dir, name)
-            .map_err(|e| Error::io("can not remove the folder", self.path.join(TMP), e))
+            .map_err(|e| Error::io("can not remove the folder", self.path.join(TMP), e))?;
+        for folder in ["", SNAPSHOTS].map(Path::new) {
+            let fail = |e| Error::io("can not clear the folder", self.path.join(folder), e);
+            let dir = match self.dir.open_beneath(folder) {
+                Err(error) if disk::is_nowhere(&error) => continue,
+                opened => opened.map_err(fail)?,
+            };
+            for (name, _) in dir.names().map_err(fail)? {
+                let is_ours = name
+                    .to_str()
+                    .is_some_and(|n| n.starts_with(TEMPORARY_PREFIX));
+                if is_ours {
+                    dir.unlink(&name).map_err(fail)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes a snapshot, so that it is on the disk with its name.
