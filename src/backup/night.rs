@@ -150,6 +150,8 @@ impl Night<'_> {
     /// A disk that was pulled out fails in many ways, and only one of them is to be acted on.
     fn explained(&self, error: Error) -> Error {
         match self.store.is_still_there() {
+            true if error.io_cause().is_some_and(packing::is_full) => error
+                .hint("make room, or set a shorter [backup] keep and run `wbhome backup prune`"),
             true => error,
             false => self.unmounted().because(error),
         }

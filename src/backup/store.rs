@@ -335,9 +335,13 @@ impl LockedStore {
             true => file.publish_over(name.as_ref()),
             false => file.publish(name.as_ref()),
         }
-        .and_then(|()| dir.sync())
-        .and_then(|()| self.dir.sync())
-        .map_err(fail)
+        .map_err(fail)?;
+        let synced = dir.sync().and_then(|()| self.dir.sync());
+        if synced.is_err() && !over {
+            // A run that says that it has failed leaves no snapshot.
+            let _ = dir.unlink(name.as_ref());
+        }
+        synced.map_err(fail)
     }
 }
 
