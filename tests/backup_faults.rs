@@ -141,6 +141,41 @@ fn a_disk_that_is_full_in_the_middle_of_a_pack_keeps_the_former_ones() {
     is_sound(&place);
 }
 
+/// Many small things fill the disk to the last block. What was packed is in a snapshot all the same.
+#[test]
+fn a_disk_that_is_full_to_the_last_block_gets_its_snapshot() {
+    let Some((place, mount)) = on_a_disk(8) else {
+        return;
+    };
+    place.backup(1, 0);
+    for left in [300, 150, 90] {
+        mount.fill(left << 10);
+        for n in 0..40 {
+            let id = format!("202406{:02}_small_{left}_{n}", 10 + n % 20);
+            place.session(&id, 10);
+            put_noise(&place, &id, n, 2000 + 700 * n as usize);
+        }
+        rest();
+        let before = place.snapshots().len();
+        let ran = place.at(2 + before as i64, &["backup", "run"]);
+        ran.expect(1).says(&["no room"]);
+        is_sound(&place);
+        assert_eq!(place.snapshots().len(), before + 1, "{left} kB: {ran:?}");
+        mount.make_room();
+    }
+    // Where not even that fits, it is said, and nothing is left of the attempt.
+    mount.fill(8 << 10);
+    let before = place.snapshots();
+    let ran = place.at(10, &["backup", "run"]);
+    ran.expect(1)
+        .says(&["can not write", "o space left", "make room"]);
+    assert_eq!(place.snapshots(), before);
+    mount.make_room();
+    place.backup(11, 0);
+    place.at(11, &["backup", "verify", "--all"]).expect(0);
+    is_sound(&place);
+}
+
 /// The disk is pulled out while a pack is written. The mount point, an empty folder again, stays one.
 #[test]
 fn a_disk_that_is_pulled_out_in_the_middle_leaves_nothing_in_its_place() {

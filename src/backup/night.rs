@@ -7,15 +7,24 @@ use rayon::prelude::*;
 
 use super::carry::{self, last_complete};
 use super::packing::{self, Made, Packing, Trouble, Within};
-use super::run::{Gone, Outcome, Packed, Plan, Request, SMALL, Shrunken, Todo, Unread, open_root};
+use super::run::{
+    Gone, Outcome, Packed, Plan, Request, SMALL, Shrunken, Todo, Unread, Why, open_root,
+};
+use super::store::keep_room;
 use super::{
     Device, Form, HomeThen, Item, LockedStore, PackRef, Place, Snapshot, Standing, of_state, prune,
     snapshot,
 };
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
-use crate::disk::{self, Dir};
+use crate::disk::{self, Dir, NewFile};
 use crate::home::Home;
+
+/// About so much takes a new item in a snapshot, generously.
+const NEW_ITEM: u64 = 2 << 10;
+
+/// So much more is kept free for the snapshot: for blocks of the filesystem's own, and for what is longer than before.
+const SLACK: u64 = 32 << 10;
 
 /// Packs what is to be packed, and makes the snapshot.
 ///
@@ -30,6 +39,7 @@ pub fn apply(
     context: &Context,
 ) -> Result<Outcome> {
     let root = open_root(home)?;
+    let snapshots = store.snapshots_folder().ok();
     let mut night = Night {
         home,
         root: &root,
@@ -40,8 +50,10 @@ pub fn apply(
         no_room: Vec::new(),
         unread: Vec::new(),
         let_go: 0,
+        room: None,
     };
     store.clear_leftovers()?;
+    night.keep_room(&plan, snapshots.as_ref());
     let mut plan = plan;
     let todo = std::mem::take(&mut plan.packs);
     night.pack_all(&plan, todo)?;
@@ -59,9 +71,29 @@ struct Night<'a> {
     no_room: Vec<Todo>,
     unread: Vec<(Place, Unread)>,
     let_go: u64,
+    /// Room for the snapshot.
+    room: Option<NewFile<'a>>,
 }
 
-impl Night<'_> {
+impl<'a> Night<'a> {
+    /// Keeps room for the snapshot, before packs take all there is.
+    fn keep_room(&mut self, plan: &Plan, snapshots: Option<&'a Dir>) {
+        let Some(snapshots) = snapshots else {
+            return;
+        };
+        let former = plan.former.as_ref().map(serde_json::to_vec_pretty);
+        let former = former.and_then(|text| text.ok()).unwrap_or_default();
+        let new = plan.packs.iter().filter(|todo| todo.why == Why::New);
+        let bytes = former.len() as u64 + new.count() as u64 * NEW_ITEM + SLACK;
+        let mut kept = keep_room(snapshots, bytes).ok();
+        if kept.as_ref().is_some_and(|(_, taken)| *taken < bytes) {
+            kept = None;
+            self.let_go = self.make_room(plan).unwrap_or_default();
+        }
+        let kept = kept.or_else(|| keep_room(snapshots, bytes).ok());
+        self.room = kept.map(|(room, _)| room);
+    }
+
     fn pack_all(&mut self, plan: &Plan, todo: Vec<Todo>) -> Result<()> {
         let progress = self.context.progress;
         let total = Total {
@@ -95,7 +127,7 @@ impl Night<'_> {
             self.take(todo, result, &mut full)?;
         }
         if !full.is_empty() {
-            self.let_go = self.make_room(plan)?;
+            self.let_go += self.make_room(plan)?;
             for todo in std::mem::take(&mut full) {
                 self.context.stop.check()?;
                 let result = self.pack(plan, &todo, threads);
@@ -340,6 +372,7 @@ impl Night<'_> {
         if !self.store.is_still_there() {
             return Err(self.unmounted());
         }
+        self.room = None;
         let done = self.store.write_snapshot(snapshot);
         let full = |error: &Error| error.io_cause().is_some_and(packing::is_full);
         match done {

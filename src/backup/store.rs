@@ -305,6 +305,14 @@ impl LockedStore {
         Ok(())
     }
 
+    /// The folder of the snapshots, for [`keep_room`].
+    ///
+    /// # Errors
+    /// When it can not be made.
+    pub(super) fn snapshots_folder(&self) -> std::io::Result<Dir> {
+        self.dir.make_beneath(Path::new(SNAPSHOTS))
+    }
+
     /// Writes a snapshot, so that it is on the disk with its name.
     ///
     /// # Errors
@@ -343,6 +351,22 @@ impl LockedStore {
         }
         synced.map_err(fail)
     }
+}
+
+/// Takes room in the folder of the snapshots for the one that is to come, until what is returned is dropped: packs fill
+/// a disk to its last block, and without a snapshot nobody would find them. Also how much there was of it.
+///
+/// # Errors
+/// When nothing can be written there.
+pub(super) fn keep_room(snapshots: &Dir, bytes: u64) -> std::io::Result<(NewFile<'_>, u64)> {
+    let room = NewFile::create(snapshots)?;
+    // Written, not only asked for: not every filesystem keeps what it promises.
+    let block = [0x5A; 4 << 10];
+    let mut taken = 0;
+    while taken < bytes && room.file().write_all(&block).is_ok() {
+        taken += block.len() as u64;
+    }
+    Ok((room, taken))
 }
 
 /// An empty folder of a store for what is being built, gone when it is dropped. Whoever makes one holds the lock.
