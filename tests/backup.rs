@@ -428,6 +428,20 @@ fn a_folder_that_was_emptied_or_is_gone_keeps_its_pack_until_somebody_says_so() 
     assert_eq!(packs_of(&place), [""; 0]);
 }
 
+/// Logs are there to be cut.
+#[test]
+fn a_session_whose_log_was_rotated_has_not_shrunk() {
+    let place = Place::with_store();
+    let log = format!("sessions/{CRAWLER}/logs/agent_run.log");
+    place.put_home(&log, "a line\n".repeat(100_000));
+    place.backup(1, 0);
+    place.put_home(&log, "");
+    place.put_home(&format!("{log}-20240602.zst"), "small");
+    let ran = place.backup(2, 0);
+    assert_eq!(packed(&ran), [CRAWLER]);
+    assert_eq!(ran["shrunken"].as_array().unwrap().len(), 0, "{ran}");
+}
+
 #[test]
 fn half_of_the_sessions_gone_is_a_folder_that_is_not_there() {
     let place = Place::with_store();

@@ -17,7 +17,7 @@ use super::{Form, PackRef, Place, Store, stamp};
 use crate::base::{Context, Error, Progress, Result, Total, failpoint};
 use crate::disk::{self, Buffers, CopyError, Dir, Identity, Meta, NewFile};
 use crate::home::{self, turn_number};
-use crate::pack::{self, About, Flaw, FlawKind, Manifest, Pack};
+use crate::pack::{self, About, Flaw, FlawKind, Manifest, Member, Pack};
 
 /// So often is something packed that does not hold still. What merely grows is packed as it was looked at.
 const ATTEMPTS: u32 = 3;
@@ -389,20 +389,26 @@ pub(super) fn moment_of(name: &str) -> Option<Timestamp> {
 }
 
 /// In which way a thing holds less than its last complete pack, if it does: turns of a session that are gone, or more than
-/// half of its bytes.
+/// half of its bytes. Logs do not count: they are there to be cut.
 pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String> {
-    let lost = match (last.turns, now.pack.turns) {
-        (Some(before), Some(after)) => match (
-            turns(store, last, None),
-            turns(store, &now.pack, now.manifest.as_ref()),
-        ) {
-            (Some(before), Some(after)) => before.difference(&after).count() as u64,
-            // One of them does not say which turns it holds.
-            _ => before.saturating_sub(after),
+    let (before, after) = (
+        held(store, last, None),
+        held(store, &now.pack, now.manifest.as_ref()),
+    );
+    let (lost, [before, after]) = match (before, after) {
+        (Some(before), Some(after)) => {
+            let lost = before.turns.difference(&after.turns).count() as u64;
+            (lost, [before.bytes, after.bytes])
+        }
+        // One of them does not say what it holds, but how much.
+        _ => match (last.turns, now.pack.turns) {
+            (Some(before), Some(after)) => (
+                before.saturating_sub(after),
+                [last, &now.pack].map(|pack| pack.content),
+            ),
+            // Not even that: an archive that somebody else made.
+            _ => return None,
         },
-        // Not even how many: an archive that somebody else made. All else has none.
-        _ if now.pack.form == Form::Archive || last.form == Form::Archive => return None,
-        _ => 0,
     };
     if lost > 0 {
         return Some(format!(
@@ -411,16 +417,32 @@ pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String
             crate::base::human::count(last.turns.unwrap_or(lost))
         ));
     }
-    (now.pack.content.saturating_mul(2) < last.content).then(|| {
-        let [before, now] = [last.content, now.pack.content].map(crate::base::human::size);
-        format!("{now} of the {before} left")
+    (after.saturating_mul(2) < before).then(|| {
+        let [before, after] = [before, after].map(crate::base::human::size);
+        format!("{after} of the {before} left")
     })
 }
 
-fn turns(store: &Store, pack: &PackRef, manifest: Option<&Manifest>) -> Option<BTreeSet<OsString>> {
+/// What a pack gives back.
+struct Held {
+    turns: BTreeSet<OsString>,
+    /// Without those of a session's logs.
+    bytes: u64,
+}
+
+fn held(store: &Store, pack: &PackRef, manifest: Option<&Manifest>) -> Option<Held> {
+    let of = |manifest: &Manifest| {
+        let members = manifest.members.iter();
+        let is_log = |member: &&Member| pack.turns.is_some() && member.path.starts_with("logs");
+        let kept = members.filter(|member| !is_log(member));
+        Held {
+            turns: turns_in(manifest),
+            bytes: kept.map(|member| member.size).sum(),
+        }
+    };
     match manifest {
-        Some(manifest) => Some(turns_in(manifest)),
-        None => store.pack(pack).ok()?.manifest().map(turns_in),
+        Some(manifest) => Some(of(manifest)),
+        None => store.pack(pack).ok()?.manifest().map(of),
     }
 }
 
