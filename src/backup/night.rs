@@ -239,6 +239,7 @@ impl Night<'_> {
             });
         }
         packed.sort_by(|one, other| one.what.cmp(&other.what));
+        self.shrunk_to_archives(&mut plan);
         let renamed = self.renamed(&plan);
         let found = std::mem::take(&mut plan.found);
         let mut items = carry::next(
@@ -269,6 +270,25 @@ impl Night<'_> {
         Ok(outcome)
     }
 
+    /// An archive that lay beside a folder, and was packed long ago, is all that is there of a session when the folder is
+    /// gone.
+    fn shrunk_to_archives(&self, plan: &mut Plan) {
+        for (place, found) in &mut plan.found {
+            let former = plan.former.as_ref().and_then(|former| former.item(place));
+            if let (None, Some(archive), false) = (&found.folder, &found.archive, found.failed)
+                && let Some(last) = former.and_then(last_complete)
+                && last.file != archive.file
+            {
+                let left = Made {
+                    pack: archive.clone(),
+                    manifest: None,
+                };
+                let shrunk = packing::shrunk(self.store, last, &left);
+                found.shrunk = shrunk.or(found.shrunk.take());
+            }
+        }
+    }
+
     /// Of a session that has both a folder and an archive the folder is what may have shrunk.
     fn counts(&self, plan: &Plan, place: &Place, form: Form) -> bool {
         let has_folder = || {
@@ -288,10 +308,12 @@ impl Night<'_> {
     fn renamed(&self, plan: &Plan) -> BTreeSet<Place> {
         let whole = |(item, place): (&Item, &Place)| {
             let last = last_complete(item).filter(|_| item.kept.is_empty())?;
-            let (_, made) = self
-                .made
-                .iter()
-                .find(|(todo, _)| todo.source.place == *place)?;
+            let (_, made) = self.made.iter().find(|(todo, _)| {
+                todo.source.place == *place && self.counts(plan, place, todo.form)
+            })?;
+            if plan.found.get(place)?.failed {
+                return None;
+            }
             let whole =
                 made.pack.is_complete() && packing::shrunk(self.store, last, made).is_none();
             whole.then(|| item.place.clone())

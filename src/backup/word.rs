@@ -91,7 +91,7 @@ pub fn acceptance(home: &Home, store: &Store, names: &[String]) -> Result<Accept
         let mut items = snapshot.items.iter_mut();
         let item = items.find(|item| is_called(&item.place, name));
         let item = item.ok_or_else(|| unknown(name, store))?;
-        accepted.push(accept_one(home, item, newest)?);
+        accepted.push(accept_one(home, item)?);
     }
     Ok(Acceptance {
         store: store.path().to_path_buf().into(),
@@ -126,7 +126,7 @@ fn unknown(name: &str, store: &Store) -> Error {
     .hint("sessions go by their whole ids; all else as `wbhome backup run` has named it")
 }
 
-fn accept_one(home: &Home, item: &mut Item, newest: jiff::Timestamp) -> Result<Accepted> {
+fn accept_one(home: &Home, item: &mut Item) -> Result<Accepted> {
     let what = item.place.shown();
     // A session may have gone since the snapshot: `run` asks for this word before it makes the next one.
     let there = match &item.place {
@@ -146,7 +146,8 @@ fn accept_one(home: &Home, item: &mut Item, newest: jiff::Timestamp) -> Result<A
     }
     if gone {
         item.standing = Standing::Removed;
-        item.since = Some(newest);
+        // From the next snapshot on: the newest may be older than `keep_deleted`.
+        item.since = None;
     }
     Ok(Accepted { what, gone, former })
 }
