@@ -30,10 +30,6 @@ fn turn(place: &Place, id: &str, n: u32) {
     );
 }
 
-fn files_of(item: &Value) -> Vec<String> {
-    named(&serde_json::json!({ "items": [item] }))
-}
-
 /// A month of nights, each followed by a prune: what rests for longer than `keep` is there all the same.
 #[test]
 fn a_month_of_nights() {
@@ -364,7 +360,7 @@ fn what_has_shrunk_keeps_its_former_pack_until_somebody_says_so() {
             .as_array()
             .unwrap()
             .iter()
-            .map(|s| (s["session"].as_str().unwrap(), s["why"].as_str().unwrap()))
+            .map(|s| (s["what"].as_str().unwrap(), s["why"].as_str().unwrap()))
             .collect();
         assert_eq!(told[0], (CRAWLER, "1 of the 3 turns gone"), "{ran}");
         assert_eq!(told[1].0, CLEANING);
@@ -396,6 +392,54 @@ fn what_has_shrunk_keeps_its_former_pack_until_somebody_says_so() {
     std::fs::create_dir(&crawler).unwrap();
     let ran = place.backup(141, 0);
     assert_eq!(ran["shrunken"][0]["why"], "2 of the 2 turns gone");
+}
+
+#[test]
+fn a_folder_that_was_emptied_or_is_gone_keeps_its_pack_until_somebody_says_so() {
+    let place = Place::with_store();
+    place.put_home("笔记/计划.md", "a plan\n".repeat(100));
+    place.put_home("笔记/short.md", "b\n");
+    let packs_of = |place: &Place| {
+        let packs = place.packs().into_iter();
+        packs
+            .filter(|pack| pack.contains("笔记"))
+            .collect::<Vec<_>>()
+    };
+    place.backup(1, 0);
+    std::fs::remove_file(place.home().join("笔记/计划.md")).unwrap();
+    let ran = place.backup(2, 0);
+    assert_eq!(ran["shrunken"][0]["what"], "笔记/");
+    assert_eq!(ran["shrunken"][0]["why"], "2 B of the 702 B left");
+    std::fs::remove_dir_all(place.home().join("笔记")).unwrap();
+    assert_eq!(place.backup(3, 0)["missing"][0]["what"], "笔记/");
+    place.backup(300, 0);
+    place.at(300, &["backup", "prune", "-q"]).expect(0);
+    assert_eq!(packs_of(&place).len(), 2);
+    let told = place.at(300, &["backup", "accept", "笔记"]);
+    told.expect(1).says(&[
+        "knows nothing of the name",
+        "as `wbhome backup run` has named it",
+    ]);
+    place.at(300, &["backup", "accept", "笔记/"]).expect(0);
+    assert_eq!(place.backup(301, 0)["removed"][0]["what"], "笔记/");
+    place.backup(400, 0);
+    place.backup(420, 0);
+    place.at(420, &["backup", "prune", "-q"]).expect(0);
+    assert_eq!(packs_of(&place), [""; 0]);
+}
+
+/// Logs are there to be cut.
+#[test]
+fn a_session_whose_log_was_rotated_has_not_shrunk() {
+    let place = Place::with_store();
+    let log = format!("sessions/{CRAWLER}/logs/agent_run.log");
+    place.put_home(&log, "a line\n".repeat(100_000));
+    place.backup(1, 0);
+    place.put_home(&log, "");
+    place.put_home(&format!("{log}-20240602.zst"), "small");
+    let ran = place.backup(2, 0);
+    assert_eq!(packed(&ran), [CRAWLER]);
+    assert_eq!(ran["shrunken"].as_array().unwrap().len(), 0, "{ran}");
 }
 
 #[test]

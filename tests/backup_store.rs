@@ -332,7 +332,7 @@ fn a_pack_that_was_damaged_is_found_and_named() {
     place.at(5, &["backup", "ls"]).expect(0);
     place
         .at(5, &["backup", "run"])
-        .expect(0)
+        .expect(3)
         .says(&["20240604T030000Z.json"]);
     place
         .at(5, &["backup", "prune"])

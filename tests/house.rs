@@ -26,13 +26,15 @@ const FLOORS: [&[&str]; 8] = [
 ];
 
 /// From which room into which one of the same floor: each is a decision.
-const ALONGSIDE: [(&str, &str); 3] = [
+const ALONGSIDE: [(&str, &str); 4] = [
     // A migration finds damage while it reads, and says it in the words of `check`.
     ("migrate", "check"),
     // A session that comes out of its archive is indexed and counted as `wbhome index` does.
     ("archive", "sessions"),
     // What was migrated is indexed as `wbhome index` does.
     ("migrate", "sessions"),
+    // Nights warn when the last drill was long ago.
+    ("nightly", "disaster"),
 ];
 
 fn root() -> &'static Path {

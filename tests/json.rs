@@ -387,14 +387,14 @@ documents! {
     "wbhome/backup-run/1" BackupRun { schema: String, stores: Vec<StoreNight>, failed: Vec<FailedStore>, }
     "night of a store" StoreNight {
         store: Location, snapshot: Null<Timestamp>, clock: Null<Timestamp>, packed: Vec<ThingPacked>, unchanged: u64,
-        waiting: Vec<String>, unread: Vec<UnreadThing>, shrunken: Vec<ShrunkenSession>, missing: Vec<GoneThing>,
+        waiting: Vec<String>, unread: Vec<UnreadThing>, shrunken: Vec<ShrunkenThing>, missing: Vec<GoneThing>,
         removed: Vec<GoneThing>, lost: Vec<String>, no_room: Vec<String>, let_go: u64, notes: Vec<String>,
     }
     "thing packed" ThingPacked {
         what: String, form: String, why: String, files: u64, bytes: u64, packed: u64, restless: u64,
     }
     "unread thing" UnreadThing { what: String, path: String, path_bytes: Absent<String>, why: String, }
-    "shrunken session" ShrunkenSession { session: String, why: String, since: Timestamp, pack: String, }
+    "shrunken thing" ShrunkenThing { what: String, why: String, since: Timestamp, pack: String, }
     "gone thing" GoneThing { what: String, since: Timestamp, new: bool, }
     "failed store" FailedStore { store: Location, kind: String, message: String, hints: Vec<String>, }
     "wbhome/backup-run-plan/1" BackupRunPlan {
@@ -444,8 +444,8 @@ documents! {
     "wbhome/backup-accept/1" BackupAccept {
         schema: String, stores: Vec<AcceptedStore>, failed: Vec<FailedStore>,
     }
-    "accepted store" AcceptedStore { store: Location, sessions: Vec<AcceptedSession>, }
-    "accepted session" AcceptedSession { session: String, gone: bool, former: u64, }
+    "accepted store" AcceptedStore { store: Location, accepted: Vec<AcceptedThing>, }
+    "accepted thing" AcceptedThing { what: String, gone: bool, former: u64, }
     "wbhome/migrate/1" Migrate {
         schema: String, source: Exact, home: String, started: Timestamp, finished: Timestamp,
         keep_until: Timestamp, resumed: bool, totals: Totals, classes: Classes, references: References,
@@ -1108,7 +1108,7 @@ fn backup() {
     std::fs::remove_dir_all(place.path("second")).unwrap();
     let done: BackupRun = read("backup-run/1", &json(&place, &run));
     let night = &done.stores[0];
-    assert_eq!(night.shrunken[0].session, "20240603_crawler");
+    assert_eq!(night.shrunken[0].what, "20240603_crawler");
     assert_eq!(
         (&*night.missing[0].what, night.missing[0].new),
         ("20240605_api_refactor", true)
@@ -1139,9 +1139,9 @@ fn backup() {
     assert_eq!(verified.stores[0].broken[0].what, "20240603_crawler");
     let args = ["accept", "20240603_crawler", "20240605_api_refactor"];
     let accepted: BackupAccept = read("backup-accept-plan/1", &of(&[&args[..], &["-n"]].concat()));
-    assert_eq!(accepted.stores[0].sessions[0].former, 1);
+    assert_eq!(accepted.stores[0].accepted[0].former, 1);
     let accepted: BackupAccept = read("backup-accept/1", &of(&args));
-    assert!(!accepted.stores[0].sessions[0].gone && accepted.stores[0].sessions[1].gone);
+    assert!(!accepted.stores[0].accepted[0].gone && accepted.stores[0].accepted[1].gone);
     place.put(
         "cold/packs/sessions/20240606_a/20200101T000000Z.tar.zst",
         "x",

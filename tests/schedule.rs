@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_macros,
     clippy::unwrap_used,
     clippy::panic,
     reason = "it lays out folders"

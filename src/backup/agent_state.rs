@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::{Place, StatePart};
 use crate::base::{Context, Error, Kind, Result};
-use crate::disk::{self, Dir, Entry, FileKind};
+use crate::disk::{self, Buffers, CopyError, Dir, Entry, FileKind, Identity, Meta};
 use crate::paths::database::COMPANIONS;
 use crate::state::live_copy::{copy_database, is_database};
 use crate::state::{Part, Saved};
@@ -125,8 +125,8 @@ pub fn portions(folder: &Path, saved: &Arc<Saved>, context: &Context) -> Result<
     Ok(portions)
 }
 
-/// Copies the databases of a portion into a fresh folder, each at its relative path. Returns those of which there is no
-/// copy: somebody held them, or they are damaged.
+/// Copies the databases of a portion into a fresh folder, each at its relative path. Returns those that SQLite does not
+/// copy: somebody held them, or they are damaged. Of these the files are taken as they lie, which is better than nothing.
 ///
 /// # Errors
 /// A folder that can not be written, and interruption.
@@ -145,7 +145,10 @@ pub fn stage_databases(
         match copy_database(&portion.path.join(rel), &into.join(rel), context) {
             Ok(()) => {}
             Err(error) if error.kind() == Kind::Interrupted => return Err(error),
-            Err(error) => failed.push((rel.clone(), error)),
+            Err(error) => {
+                as_they_lie(portion, rel, &top, context)?;
+                failed.push((rel.clone(), error));
+            }
         }
     }
     let mut folders: Vec<&Path> = portion
@@ -166,6 +169,45 @@ pub fn stage_databases(
             .map_err(fail)?;
     }
     Ok(failed)
+}
+
+/// Copies the files of a database, one after the other. What of them can not be read stays away.
+fn as_they_lie(portion: &Portion, rel: &Path, top: &Dir, context: &Context) -> Result<()> {
+    let parent = rel.parent().unwrap_or(Path::new(""));
+    let Ok(from) = portion.root.open_beneath(parent) else {
+        return Ok(());
+    };
+    let fail = |e| Error::io("can not write", portion.path.join(rel), e);
+    let into = top.open_beneath(parent).map_err(fail)?;
+    for path in [rel.to_owned(), beside(rel, "-wal"), beside(rel, "-journal")] {
+        let Some(name) = path.file_name() else {
+            continue;
+        };
+        let Ok(opened) = from.open_file(name) else {
+            continue;
+        };
+        let Ok(meta) = Meta::of(&opened) else {
+            continue;
+        };
+        let copied = disk::copy_file(
+            &opened,
+            &meta,
+            &into,
+            &mut Identity,
+            &mut Buffers::new(),
+            context.stop,
+        );
+        match copied {
+            Ok((new, _)) => new
+                .dress(None, 0o600, meta.mtime)
+                .and_then(|()| new.publish_over(name))
+                .map_err(fail)?,
+            Err(CopyError::Read(_)) => {}
+            Err(CopyError::Write(error)) => return Err(fail(error)),
+            Err(CopyError::Stopped) => context.stop.check()?,
+        }
+    }
+    Ok(())
 }
 
 /// Whether a backup takes it, or may take something in it.

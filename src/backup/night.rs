@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 
 use super::carry::{self, last_complete};
-use super::packing::{self, Made, Packing, Trouble, Within};
+use super::packing::{self, Made, Packing, Taken, Trouble, Within};
 use super::run::{
     Gone, Outcome, Packed, Plan, Request, SMALL, Shrunken, Todo, Unread, Why, open_root,
 };
@@ -47,6 +47,7 @@ pub fn apply(
         request,
         context,
         made: Vec::new(),
+        taken: Taken::default(),
         no_room: Vec::new(),
         unread: Vec::new(),
         let_go: 0,
@@ -68,6 +69,7 @@ struct Night<'a> {
     request: &'a Request,
     context: &'a Context<'a>,
     made: Vec<(Todo, Made)>,
+    taken: Taken,
     no_room: Vec<Todo>,
     unread: Vec<(Place, Unread)>,
     let_go: u64,
@@ -151,6 +153,7 @@ impl<'a> Night<'a> {
             at: plan.at,
             level: self.request.level,
             threads,
+            taken: &self.taken,
             context: &context,
         };
         let entry = plan
@@ -248,9 +251,9 @@ impl<'a> Night<'a> {
                 .former
                 .as_ref()
                 .and_then(|former| last_complete(former.item(place)?));
-            let is_session = matches!(place, Place::Session(_));
+            // The home itself shrinks when its records do.
             let shrunk = last
-                .filter(|_| is_session && self.counts(&plan, place, todo.form))
+                .filter(|_| *place != Place::Home && self.counts(&plan, place, todo.form))
                 .and_then(|last| packing::shrunk(self.store, last, made));
             if let Some(found) = plan.found.get_mut(place) {
                 found.shrunk = shrunk.or(found.shrunk.take());
@@ -270,6 +273,7 @@ impl<'a> Night<'a> {
             });
         }
         packed.sort_by(|one, other| one.what.cmp(&other.what));
+        self.shrunk_to_archives(&mut plan);
         let renamed = self.renamed(&plan);
         let found = std::mem::take(&mut plan.found);
         let mut items = carry::next(
@@ -300,6 +304,25 @@ impl<'a> Night<'a> {
         Ok(outcome)
     }
 
+    /// An archive that lay beside a folder, and was packed long ago, is all that is there of a session when the folder is
+    /// gone.
+    fn shrunk_to_archives(&self, plan: &mut Plan) {
+        for (place, found) in &mut plan.found {
+            let former = plan.former.as_ref().and_then(|former| former.item(place));
+            if let (None, Some(archive), false) = (&found.folder, &found.archive, found.failed)
+                && let Some(last) = former.and_then(last_complete)
+                && last.file != archive.file
+            {
+                let left = Made {
+                    pack: archive.clone(),
+                    manifest: None,
+                };
+                let shrunk = packing::shrunk(self.store, last, &left);
+                found.shrunk = shrunk.or(found.shrunk.take());
+            }
+        }
+    }
+
     /// Of a session that has both a folder and an archive the folder is what may have shrunk.
     fn counts(&self, plan: &Plan, place: &Place, form: Form) -> bool {
         let has_folder = || {
@@ -319,10 +342,12 @@ impl<'a> Night<'a> {
     fn renamed(&self, plan: &Plan) -> BTreeSet<Place> {
         let whole = |(item, place): (&Item, &Place)| {
             let last = last_complete(item).filter(|_| item.kept.is_empty())?;
-            let (_, made) = self
-                .made
-                .iter()
-                .find(|(todo, _)| todo.source.place == *place)?;
+            let (_, made) = self.made.iter().find(|(todo, _)| {
+                todo.source.place == *place && self.counts(plan, place, todo.form)
+            })?;
+            if plan.found.get(place)?.failed {
+                return None;
+            }
             let whole =
                 made.pack.is_complete() && packing::shrunk(self.store, last, made).is_none();
             whole.then(|| item.place.clone())
@@ -418,16 +443,13 @@ impl<'a> Night<'a> {
                     why: flaw.why.clone(),
                 });
             }
-            if let Place::Session(session) = &item.place {
-                outcome
-                    .shrunken
-                    .extend(item.kept.iter().map(|kept| Shrunken {
-                        session: session.clone(),
-                        why: kept.why.clone(),
-                        since: kept.since,
-                        pack: kept.pack.file.clone(),
-                    }));
-            }
+            let kept = item.kept.iter().map(|kept| Shrunken {
+                what: what.clone(),
+                why: kept.why.clone(),
+                since: kept.since,
+                pack: kept.pack.file.clone(),
+            });
+            outcome.shrunken.extend(kept);
             let since = item.since.unwrap_or(snapshot.at);
             let gone = Gone {
                 what,

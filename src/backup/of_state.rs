@@ -1,34 +1,35 @@
 //! The agent application's own folders among the things that are backed up.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Store;
 use super::agent_state::portions;
-use super::run::Request;
+use super::run::{Request, Unread};
 use super::snapshot::StateThen;
 use super::things::{Source, Way};
 use crate::base::{Context, Kind, Result};
 use crate::disk;
 use crate::state::Saved;
 
-/// Adds the parts of each folder. One that can not be opened costs only itself: it is noted.
+/// Why this store keeps nothing of it, if it does not.
+pub(super) fn not_kept(request: &Request, store: &Store) -> Option<String> {
+    let why = store.marker().without_state.as_ref()?;
+    let why = format!("the agent application's own folder is not kept in this store: {why}");
+    (!request.state.is_empty()).then_some(why)
+}
+
+/// Adds the parts of each folder. One that can not be opened costs only itself: it is named.
 ///
 /// # Errors
 /// A glob in the settings that is none, and interruption.
 pub(super) fn add(
     sources: &mut Vec<Source>,
     request: &Request,
-    store: &Store,
-    notes: &mut Vec<String>,
+    unread: &mut Vec<Unread>,
     context: &Context,
 ) -> Result<()> {
     if request.state.is_empty() {
-        return Ok(());
-    }
-    if let Some(why) = &store.marker().without_state {
-        notes.push(format!(
-            "the agent application's own folder is not kept in this store: {why}"
-        ));
         return Ok(());
     }
     let saved = Arc::new(Saved::new(&request.include, &request.exclude)?);
@@ -43,9 +44,11 @@ pub(super) fn add(
                 },
             })),
             Err(error) if error.kind() == Kind::Interrupted => return Err(error),
-            Err(error) => notes.push(format!(
-                "the agent application's own folder was not backed up: {error}"
-            )),
+            Err(error) => unread.push(Unread {
+                what: "the agent application's own folder".to_owned(),
+                path: PathBuf::default().into(),
+                why: error.to_string(),
+            }),
         }
     }
     Ok(())

@@ -1,9 +1,10 @@
 //! One thing into a pack of the store, under its final name. Nothing is synced here: a run does that once for all of its
 //! packs, reads them back, and only then names them in a snapshot.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -16,7 +17,7 @@ use super::{Form, PackRef, Place, Store, stamp};
 use crate::base::{Context, Error, Progress, Result, Total, failpoint};
 use crate::disk::{self, Buffers, CopyError, Dir, Identity, Meta, NewFile};
 use crate::home::{self, turn_number};
-use crate::pack::{self, About, Flaw, FlawKind, Manifest, Pack};
+use crate::pack::{self, About, Flaw, FlawKind, Manifest, Member, Pack};
 
 /// So often is something packed that does not hold still. What merely grows is packed as it was looked at.
 const ATTEMPTS: u32 = 3;
@@ -36,7 +37,33 @@ pub(super) struct Packing<'a> {
     pub at: Timestamp,
     pub level: i32,
     pub threads: u32,
+    /// The folders that were written to, and by what.
+    pub taken: &'a Taken,
     pub context: &'a Context<'a>,
+}
+
+/// Folders of the store into which something was packed in this run. Where the filesystem of the store takes two names for
+/// one (it knows no case, or only one way to write an accent), two things have one folder, and one name for their packs.
+#[derive(Default)]
+pub(super) struct Taken(Mutex<HashMap<(u64, u64), Place>>);
+
+impl Taken {
+    fn take(&self, folder: &Meta, place: &Place) -> Result<()> {
+        let Ok(mut taken) = self.0.lock() else {
+            return Ok(());
+        };
+        let other = taken
+            .entry((folder.dev, folder.ino))
+            .or_insert_with(|| place.clone());
+        if other == place {
+            return Ok(());
+        }
+        Err(Error::failed(format!(
+            "the filesystem of the store takes its name and that of {} for one, so it was not packed",
+            other.shown()
+        ))
+        .hint("`wbhome mv` gives one of them another name; or keep the store on a filesystem that tells them apart"))
+    }
 }
 
 /// A new pack in the store.
@@ -93,6 +120,10 @@ impl Packing<'_> {
         let folder = source.place.folder();
         let into = self.store.dir.make_beneath(&folder);
         let into = into.map_err(|e| self.of_store(e, &folder))?;
+        let meta = into.meta().map_err(|e| self.of_store(e, &folder))?;
+        self.taken
+            .take(&meta, &source.place)
+            .map_err(Trouble::Source)?;
         let name = pack_name(self.at, source.form());
         let file = format!("{}/{name}", folder.display());
         match &source.way {
@@ -177,7 +208,7 @@ impl Packing<'_> {
         let without = failed.into_iter().map(|(path, error)| Flaw {
             path: path.into(),
             kind: FlawKind::Unreadable,
-            why: error.to_string(),
+            why: format!("{error}; its files were packed as they lay"),
         });
         Ok(Staged {
             without: without.collect(),
@@ -357,17 +388,25 @@ pub(super) fn moment_of(name: &str) -> Option<Timestamp> {
     stamp::read(name.strip_suffix("-archive").unwrap_or(name))
 }
 
-/// In which way a session holds less than its last complete pack, if it does: turns that are gone, or more than half of
-/// its bytes.
+/// In which way a thing holds less than its last complete pack, if it does: turns of a session that are gone, or more than
+/// half of its bytes. Logs do not count: they are there to be cut.
 pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String> {
-    let lost = match (
-        turns(store, last, None),
-        turns(store, &now.pack, now.manifest.as_ref()),
-    ) {
-        (Some(before), Some(now)) => before.difference(&now).count() as u64,
-        // One of them does not say which turns it holds.
+    let (before, after) = (
+        held(store, last, None),
+        held(store, &now.pack, now.manifest.as_ref()),
+    );
+    let (lost, [before, after]) = match (before, after) {
+        (Some(before), Some(after)) => {
+            let lost = before.turns.difference(&after.turns).count() as u64;
+            (lost, [before.bytes, after.bytes])
+        }
+        // One of them does not say what it holds, but how much.
         _ => match (last.turns, now.pack.turns) {
-            (Some(before), Some(now)) => before.saturating_sub(now),
+            (Some(before), Some(after)) => (
+                before.saturating_sub(after),
+                [last, &now.pack].map(|pack| pack.content),
+            ),
+            // Not even that: an archive that somebody else made.
             _ => return None,
         },
     };
@@ -378,16 +417,32 @@ pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String
             crate::base::human::count(last.turns.unwrap_or(lost))
         ));
     }
-    (now.pack.content.saturating_mul(2) < last.content).then(|| {
-        let [before, now] = [last.content, now.pack.content].map(crate::base::human::size);
-        format!("{now} of the {before} left")
+    (after.saturating_mul(2) < before).then(|| {
+        let [before, after] = [before, after].map(crate::base::human::size);
+        format!("{after} of the {before} left")
     })
 }
 
-fn turns(store: &Store, pack: &PackRef, manifest: Option<&Manifest>) -> Option<BTreeSet<OsString>> {
+/// What a pack gives back.
+struct Held {
+    turns: BTreeSet<OsString>,
+    /// Without those of a session's logs.
+    bytes: u64,
+}
+
+fn held(store: &Store, pack: &PackRef, manifest: Option<&Manifest>) -> Option<Held> {
+    let of = |manifest: &Manifest| {
+        let members = manifest.members.iter();
+        let is_log = |member: &&Member| pack.turns.is_some() && member.path.starts_with("logs");
+        let kept = members.filter(|member| !is_log(member));
+        Held {
+            turns: turns_in(manifest),
+            bytes: kept.map(|member| member.size).sum(),
+        }
+    };
     match manifest {
-        Some(manifest) => Some(turns_in(manifest)),
-        None => store.pack(pack).ok()?.manifest().map(turns_in),
+        Some(manifest) => Some(of(manifest)),
+        None => store.pack(pack).ok()?.manifest().map(of),
     }
 }
 

@@ -20,14 +20,16 @@ pub(super) fn is_older(then: Timestamp, now: Timestamp, age: Duration) -> bool {
     now.duration_since(then) > age
 }
 
-/// The packs that no snapshot names.
+/// The packs that no snapshot names. Where the store's filesystem knows no case, a folder may stand there as somebody else
+/// has spelled it: so names that differ in nothing else count as one.
 pub(super) fn unnamed<'p>(
     packs: impl IntoIterator<Item = &'p str>,
     named: &BTreeSet<String>,
 ) -> Vec<&'p str> {
+    let named: BTreeSet<String> = named.iter().map(|name| name.to_lowercase()).collect();
     packs
         .into_iter()
-        .filter(|pack| !named.contains(*pack))
+        .filter(|pack| !named.contains(&pack.to_lowercase()))
         .collect()
 }
 
@@ -37,6 +39,16 @@ mod tests {
 
     fn day(n: i64) -> Timestamp {
         Timestamp::from_second(n * 86_400).unwrap()
+    }
+
+    #[test]
+    fn a_pack_that_is_spelled_otherwise_is_named_all_the_same() {
+        let named = BTreeSet::from(["packs/sessions/20240603_Api/1.tar.zst".to_owned()]);
+        let there = [
+            "packs/sessions/20240603_API/1.tar.zst",
+            "packs/sessions/20240603_API/2.tar.zst",
+        ];
+        assert_eq!(unnamed(there, &named), [there[1]]);
     }
 
     const KEEP: Duration = Duration::from_secs(14 * 86_400);

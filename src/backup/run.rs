@@ -15,7 +15,7 @@ use super::{Form, Item, PackRef, Place, Snapshot, Standing, StatePart, Store, st
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Exit, Result, Total, human};
 use crate::disk::Dir;
-use crate::home::{Home, Index, SessionId, Status, identity_of};
+use crate::home::{Home, Index, Status, identity_of};
 
 /// What is packed up to this size is packed beside others; what is larger, with all cores for itself.
 pub(super) const SMALL: u64 = 8 << 20;
@@ -113,11 +113,11 @@ pub struct Gone {
     pub new: bool,
 }
 
-/// A session that holds less than it did.
+/// Something that holds less than it did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shrunken {
-    /// Its id.
-    pub session: SessionId,
+    /// What.
+    pub what: String,
     /// In which way.
     pub why: String,
     /// Since which snapshot.
@@ -191,7 +191,7 @@ pub struct Outcome {
     pub waiting: Vec<String>,
     /// What could not be read; what the packs do not hold because of that.
     pub unread: Vec<Unread>,
-    /// Sessions that hold less than they did.
+    /// What holds less than it did.
     pub shrunken: Vec<Shrunken>,
     /// What is not there.
     pub missing: Vec<Gone>,
@@ -226,11 +226,15 @@ impl Outcome {
 /// A home that is half gone, a store whose snapshots can not be read, and interruption.
 pub fn plan(home: &Home, store: &Store, request: &Request, context: &Context) -> Result<Plan> {
     let root = open_root(home)?;
-    let mut notes = Vec::new();
-    let former = newest(store, &mut notes)?;
+    let (mut notes, mut unread) = (Vec::new(), Vec::new());
+    let former = newest(store, &mut unread)?;
     let (at, clock) = moment(store, context)?;
     let mut sources = things::things(home, &root)?;
-    super::of_state::add(&mut sources, request, store, &mut notes, context)?;
+    if let Some(why) = super::of_state::not_kept(request, store) {
+        notes.push(why);
+    } else {
+        super::of_state::add(&mut sources, request, &mut unread, context)?;
+    }
     context.progress.stage(
         "looking",
         Total {
@@ -262,7 +266,7 @@ pub fn plan(home: &Home, store: &Store, request: &Request, context: &Context) ->
         packs: Vec::new(),
         unchanged: 0,
         waiting: Vec::new(),
-        unread: Vec::new(),
+        unread,
         notes,
         former,
         found: BTreeMap::new(),
@@ -288,12 +292,16 @@ pub(super) fn open_root(home: &Home) -> Result<Dir> {
 }
 
 /// The newest snapshot that can be read.
-fn newest(store: &Store, notes: &mut Vec<String>) -> Result<Option<Snapshot>> {
+fn newest(store: &Store, unread: &mut Vec<Unread>) -> Result<Option<Snapshot>> {
     for at in store.snapshots()?.into_iter().rev() {
         match store.snapshot(at) {
             Ok(snapshot) => return Ok(Some(snapshot)),
             Err(error) if error.kind() == crate::base::Kind::Newer => return Err(error),
-            Err(error) => notes.push(format!("{error}; the one before it is gone by")),
+            Err(error) => unread.push(Unread {
+                what: "a snapshot of the store".to_owned(),
+                path: PathBuf::default().into(),
+                why: format!("{error}; the one before it is gone by"),
+            }),
         }
     }
     Ok(None)

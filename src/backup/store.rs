@@ -287,18 +287,22 @@ impl LockedStore {
         let name = OsStr::new(TMP);
         disk::remove_tree(&self.dir, name)
             .map_err(|e| Error::io("can not remove the folder", self.path.join(TMP), e))?;
+        // Where a file can not be made without a name, the snapshot or the marker that it should have become.
         for folder in ["", SNAPSHOTS].map(Path::new) {
-            let fail = |e| Error::io("can not clear the folder", self.path.join(folder), e);
+            let path = self.path.join(folder);
             let dir = match self.dir.open_beneath(folder) {
                 Err(error) if disk::is_nowhere(&error) => continue,
-                opened => opened.map_err(fail)?,
+                opened => opened.map_err(|e| Error::io("can not open the folder", &path, e))?,
             };
-            for (name, _) in dir.names().map_err(fail)? {
-                let is_ours = name
-                    .to_str()
-                    .is_some_and(|n| n.starts_with(TEMPORARY_PREFIX));
-                if is_ours {
-                    dir.unlink(&name).map_err(fail)?;
+            let names = dir.names();
+            let names = names.map_err(|e| Error::io("can not list the folder", &path, e))?;
+            for (name, _) in names {
+                if name
+                    .as_encoded_bytes()
+                    .starts_with(TEMPORARY_PREFIX.as_bytes())
+                {
+                    dir.unlink(&name)
+                        .map_err(|e| Error::io("can not remove", path.join(&name), e))?;
                 }
             }
         }

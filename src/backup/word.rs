@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::{Item, LockedStore, Marker, Place, Standing, init};
+use super::{Item, LockedStore, Marker, Place, Snapshot, Standing, Store, init};
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result, human};
 use crate::disk;
-use crate::home::{Home, SessionId};
+use crate::home::Home;
 
 /// A store that was bound to a home.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,7 +25,7 @@ pub struct Adopted {
 ///
 /// # Errors
 /// A store of another home, unless `force` says that it shall be this one's.
-pub fn adoption(home: &Home, store: &super::Store, force: bool) -> Result<Adopted> {
+pub fn adoption(home: &Home, store: &Store, force: bool) -> Result<Adopted> {
     let marker = store.marker();
     if marker.home != home.id() && !force {
         return Err(Error::failed("the store belongs to another home:")
@@ -54,11 +54,11 @@ pub fn adopt(home: &Home, store: &LockedStore, force: bool) -> Result<Adopted> {
     Ok(adopted)
 }
 
-/// What was accepted of a session.
+/// What was accepted of a thing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Accepted {
-    /// The session.
-    pub session: SessionId,
+    /// The thing: a session by its id, others as `backup run` names them.
+    pub what: String,
     /// Whether it is gone: its last pack goes after `keep_deleted`.
     pub gone: bool,
     /// Former packs, larger than the newest, that go as others do.
@@ -66,79 +66,88 @@ pub struct Accepted {
 }
 
 /// What was accepted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Acceptance {
     /// The store.
     pub store: WirePath,
-    /// The sessions.
-    pub sessions: Vec<Accepted>,
+    /// The things.
+    pub accepted: Vec<Accepted>,
+    #[serde(skip)]
+    snapshot: Snapshot,
 }
 
-/// Accepts that sessions are gone, or hold less than they did: what is kept of them goes in time, as of others.
+/// Says what accepting would change: that things are gone, or hold less than they did, and that this is right.
 ///
 /// # Errors
-/// A session of which there is nothing to accept: then nothing is changed.
-pub fn accept(
-    home: &Home,
-    store: &LockedStore,
-    sessions: &[SessionId],
-    dry_run: bool,
-) -> Result<Acceptance> {
+/// A name that the newest snapshot does not know, and one of which there is nothing to accept.
+pub fn acceptance(home: &Home, store: &Store, names: &[String]) -> Result<Acceptance> {
     let newest = store
         .snapshots()?
         .pop()
         .ok_or_else(|| Error::failed("there is no snapshot in the store yet:").at(store.path()))?;
     let mut snapshot = store.snapshot(newest)?;
     let mut accepted = Vec::new();
-    for session in sessions {
-        let place = Place::Session(session.clone());
-        let item = snapshot.items.iter_mut().find(|item| item.place == place);
-        let item = item.ok_or_else(|| unknown(session, store))?;
-        accepted.push(accept_one(home, session, item, newest)?);
-    }
-    if !dry_run {
-        store.replace_snapshot(&snapshot)?;
+    for name in names {
+        let mut items = snapshot.items.iter_mut();
+        let item = items.find(|item| is_called(&item.place, name));
+        let item = item.ok_or_else(|| unknown(name, store))?;
+        accepted.push(accept_one(home, item)?);
     }
     Ok(Acceptance {
         store: store.path().to_path_buf().into(),
-        sessions: accepted,
+        accepted,
+        snapshot,
     })
 }
 
-fn unknown(session: &SessionId, store: &LockedStore) -> Error {
-    Error::failed(format!(
-        "the newest snapshot knows no session `{}`:",
-        human::escape(session.as_str())
-    ))
-    .at(store.path())
+/// Accepts it: what is kept of these things goes in time, as of others.
+///
+/// # Errors
+/// As [`acceptance`], and a store that can not be written.
+pub fn accept(home: &Home, store: &LockedStore, names: &[String]) -> Result<Acceptance> {
+    let acceptance = acceptance(home, store, names)?;
+    store.replace_snapshot(&acceptance.snapshot)?;
+    Ok(acceptance)
 }
 
-fn accept_one(
-    home: &Home,
-    session: &SessionId,
-    item: &mut Item,
-    newest: jiff::Timestamp,
-) -> Result<Accepted> {
-    let there = disk::exists(&home.session(session)) || disk::exists(&home.archive_of(session));
+fn is_called(place: &Place, name: &str) -> bool {
+    match place {
+        Place::Session(id) => id.as_str() == name,
+        other => other.shown() == name,
+    }
+}
+
+fn unknown(name: &str, store: &Store) -> Error {
+    Error::failed(format!(
+        "the newest snapshot knows nothing of the name `{}`:",
+        human::escape(name)
+    ))
+    .at(store.path())
+    .hint("sessions go by their whole ids; all else as `wbhome backup run` has named it")
+}
+
+fn accept_one(home: &Home, item: &mut Item) -> Result<Accepted> {
+    let what = item.place.shown();
+    // A session may have gone since the snapshot: `run` asks for this word before it makes the next one.
+    let there = match &item.place {
+        Place::Session(id) => disk::exists(&home.session(id)) || disk::exists(&home.archive_of(id)),
+        _ => item.standing == Standing::Present,
+    };
     let gone = !there && item.standing != Standing::Removed;
     let former = std::mem::take(&mut item.kept).len() as u64;
     if !gone && former == 0 {
-        let what = match there {
-            true => "is in the home, and holds what it did",
+        let why = match there {
+            true => "is there, and holds what it did",
             false => "was accepted as gone, or removed, already",
         };
         return Err(Error::failed(format!(
-            "`{}` {what}: there is nothing to accept",
-            human::escape(session.as_str())
+            "`{what}` {why}: there is nothing to accept"
         )));
     }
     if gone {
         item.standing = Standing::Removed;
-        item.since = Some(newest);
+        // From the next snapshot on: the newest may be older than `keep_deleted`.
+        item.since = None;
     }
-    Ok(Accepted {
-        session: session.clone(),
-        gone,
-        former,
-    })
+    Ok(Accepted { what, gone, former })
 }

@@ -237,20 +237,19 @@ pub(super) fn stores(home: &Home) -> Result<Vec<PathBuf>> {
 /// What a backup goes by: the settings, and where the history stands.
 ///
 /// # Errors
-/// Settings that are not understood, a state folder that is set and not there.
+/// Settings that are not understood.
 pub(super) fn backup_request(home: &Home) -> Result<backup::run::Request> {
     let config = Config::load(home)?;
-    let state = match config.state.dir {
-        Some(_) => state_folders(home)?,
-        None => Vec::new(),
-    };
+    // One that is not there costs only itself: the run names it.
+    let state = config.state.dir.as_deref().filter(|_| home.is_trusted());
+    let state = state.map(|dir| as_set(home, dir));
     Ok(backup::run::Request {
         keep: config.backup.keep,
         keep_deleted: config.backup.keep_deleted,
         settings_every: config.backup.settings_every,
         level: config.archive.level,
         commit: history::tip(home),
-        state,
+        state: state.into_iter().collect(),
         include: config.state.include,
         exclude: config.state.exclude,
         explain: false,

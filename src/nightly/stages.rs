@@ -284,12 +284,11 @@ fn tell_backup(stage: &mut Stage, done: &backing::Outcome) {
     }
     for shrunken in &done.shrunken {
         if Some(shrunken.since) == done.snapshot {
-            let id = human::escape(shrunken.session.as_str());
             let message = format!(
-                "{id} holds less than it did ({}); its former pack is kept",
-                shrunken.why
+                "{} holds less than it did ({}); its former pack is kept",
+                shrunken.what, shrunken.why
             );
-            let quoted = human::quoted(Path::new(shrunken.session.as_str()));
+            let quoted = human::quoted(Path::new(&shrunken.what));
             stage.warn(
                 message,
                 &format!("if that is right: `wbhome backup accept {quoted}`"),
@@ -298,7 +297,7 @@ fn tell_backup(stage: &mut Stage, done: &backing::Outcome) {
     }
     for gone in done.missing.iter().filter(|gone| gone.new) {
         stage.notes.push(format!(
-            "{} is not in the home any more; its last pack is kept",
+            "{} is not there any more; its last pack is kept",
             gone.what
         ));
     }

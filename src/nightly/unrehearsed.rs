@@ -5,8 +5,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::{Night, Warning};
 use crate::backup::Store;
-use crate::disk;
-use crate::home::Home;
+use crate::disaster::last_drill;
 
 /// After so many days without a drill a person is told.
 const LIMIT: i64 = 30;
@@ -23,7 +22,7 @@ pub(super) fn warning(night: &Night) -> Option<Warning> {
         Ok(config) if !config.backup.store.is_empty() => (night.request.stores)(night.home).ok()?,
         _ => return None,
     };
-    let (days, message) = match last_drill(night.home) {
+    let (days, message) = match last_drill(night.home).ok()? {
         Some(last) => {
             let days = days(last);
             (days, format!("the last drill was {days} days ago"))
@@ -55,16 +54,4 @@ fn date(at: Timestamp, zone: &TimeZone) -> Date {
 /// Days of the calendar: nights begin at about the same hour, so each of them sees another number.
 fn days_between(then: Date, now: Date) -> i64 {
     (now.duration_since(then)).as_hours() / 24
-}
-
-/// The moment of the newest drill, by the name of its report.
-fn last_drill(home: &Home) -> Option<Timestamp> {
-    let names = disk::read_dir_names(&home.drills()).ok()?;
-    let moment = |name: &str| {
-        let stamp = name.get(..16)?;
-        let at = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", stamp).ok()?;
-        TimeZone::UTC.to_timestamp(at).ok()
-    };
-    let moments = names.iter().filter_map(|(name, _)| moment(name.to_str()?));
-    moments.max()
 }

@@ -116,7 +116,7 @@ fn databases_are_laid_out_as_they_lie_and_one_that_is_damaged_is_named() {
     .unwrap();
     let mut broken = std::fs::read(folder.join("workbuddy.db")).unwrap();
     broken[100..].fill(0xaa);
-    std::fs::write(folder.join("broken.db"), broken).unwrap();
+    std::fs::write(folder.join("broken.db"), &broken).unwrap();
     let into = place.path().join("staged");
     std::fs::create_dir(&into).unwrap();
 
@@ -127,7 +127,7 @@ fn databases_are_laid_out_as_they_lie_and_one_that_is_damaged_is_named() {
     });
     let failed: Vec<&Path> = failed.iter().map(|(rel, _)| rel.as_path()).collect();
     assert_eq!(failed, [Path::new("broken.db")]);
-    assert!(!into.join("broken.db").exists());
+    assert_eq!(std::fs::read(into.join("broken.db")).unwrap(), broken);
     for rel in ["workbuddy.db", "deep/er/other"] {
         let connection = rusqlite::Connection::open(into.join(rel)).unwrap();
         let x: String = connection

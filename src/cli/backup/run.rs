@@ -75,19 +75,32 @@ fn warn(outcome: &Outcome, console: &Console, global: &Global, ctx: &Context) {
     for shrunken in &outcome.shrunken {
         console.warn(&format!(
             "{} holds less than it did ({}, since {}); the former pack is kept: {}",
-            human::escape(shrunken.session.as_str()),
+            shrunken.what,
             shrunken.why,
             moment(shrunken.since, ctx),
             human::escape(&shrunken.pack)
         ));
-        let id = human::quoted(Path::new(shrunken.session.as_str()));
+        let id = human::quoted(Path::new(&shrunken.what));
         console.hint(&format!("if that is right: {again} backup accept {id}"));
     }
-    for gone in outcome.missing.iter().filter(|gone| gone.new) {
-        console.warn(&format!(
-            "{} is not in the home any more; its last pack is kept",
-            gone.what
-        ));
+    if let Some(message) = newly_missing(outcome) {
+        console.warn(&message);
+    }
+}
+
+/// What the last snapshot had, and this is the first without.
+fn newly_missing(outcome: &Outcome) -> Option<String> {
+    let new = outcome.missing.iter().filter(|gone| gone.new);
+    let names: Vec<String> = new.map(|gone| gone.what.clone()).collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!(
+            "{one} is not there any more; its last pack is kept"
+        )),
+        many => Some(format!(
+            "{} are not there any more; their last packs are kept",
+            some(many)
+        )),
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use super::*;
 use crate::backup::word::{self, Acceptance, Accepted, Adopted};
 use crate::base::human;
-use crate::home::SessionId;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -62,11 +61,12 @@ fn write_adopted(out: &mut String, adopted: &Adopted, global: &Global) {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  wbhome backup accept 20240603_crawler    it lost turns, or is gone, and that is right")]
+  wbhome backup accept 20240603_crawler    it lost turns, or is gone, and that is right
+  wbhome backup accept notes/              a folder of the home that is gone, as `backup run` names it")]
 pub(super) struct AcceptArgs {
-    /// Sessions, by their whole ids
-    #[arg(required = true, value_name = "SESSION", add = complete::sessions())]
-    sessions: Vec<String>,
+    /// Sessions, by their whole ids; folders and the like, as `backup run` names them
+    #[arg(required = true, value_name = "NAME", add = complete::sessions())]
+    names: Vec<String>,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -78,12 +78,15 @@ pub(super) fn accept(
     ctx: &Context,
 ) -> Result<Exit> {
     let home = place::open(global)?;
-    let ids = args.sessions.iter().map(|id| SessionId::adopt(id));
-    let ids: Vec<SessionId> = ids.collect::<Result<_>>()?;
     let folders = args.store.folders(&home)?;
     let act = |folder: &Path| {
-        let store = lock(folder, &home, "backup accept", global, ctx)?;
-        let accepted = word::accept(&home, &store, &ids, global.dry_run)?;
+        let accepted = match global.dry_run {
+            true => word::acceptance(&home, &Store::open_of(folder, &home)?, &args.names)?,
+            false => {
+                let store = lock(folder, &home, "backup accept", global, ctx)?;
+                word::accept(&home, &store, &args.names)?
+            }
+        };
         Ok((accepted, Exit::Done))
     };
     let schema = match global.dry_run {
@@ -95,21 +98,15 @@ pub(super) fn accept(
 
 fn write_accepted(out: &mut String, acceptance: &Acceptance) {
     let _ = writeln!(out, "{}", styled(STRONG, human::path(&acceptance.store)));
-    for Accepted {
-        session,
-        gone,
-        former,
-    } in &acceptance.sessions
-    {
-        let id = human::escape(session.as_str());
+    for Accepted { what, gone, former } in &acceptance.accepted {
         let _ = match gone {
             true => writeln!(
                 out,
-                "  {id}  gone: its last pack goes after [backup] keep_deleted"
+                "  {what}  gone: its last pack goes after [backup] keep_deleted"
             ),
             false => writeln!(
                 out,
-                "  {id}  holds less than it did: {} no longer kept for that",
+                "  {what}  holds less than it did: {} no longer kept for that",
                 human::plural(*former, "former pack is", "former packs are")
             ),
         };

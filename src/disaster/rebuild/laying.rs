@@ -13,6 +13,7 @@ use super::outcome::{InThing, Missing, Older, Outcome};
 use super::place::{Dressed, HOME, Site};
 use crate::backup::fetch::{self, Fetched};
 use crate::backup::{Form, Item, Place, Source, Standing};
+use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Kind, Result, human};
 use crate::disk::{self, Dir};
 use crate::home;
@@ -306,6 +307,18 @@ pub(super) fn tell(item: &Item, fetched: &Fetched, outcome: &mut Outcome, ground
             path: missing.path.clone().into(),
             why: missing.why.clone(),
             vanished: missing.vanished,
+        });
+    }
+    // A database that was not sound is there, and yet not as it should be: only the snapshot knows.
+    let named = laid.missing.iter().map(|missing| &*missing.path);
+    let named: HashSet<&Path> = named.collect();
+    let flaws = laid.pack.flaws.iter();
+    for flaw in flaws.filter(|flaw| !named.contains(&*flaw.path)) {
+        outcome.missing.push(Missing {
+            thing: place.shown(),
+            path: WirePath(flaw.path.to_path_buf()),
+            why: flaw.why.clone(),
+            vanished: false,
         });
     }
     for path in &laid.restless {
