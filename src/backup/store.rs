@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::Marker;
 use super::{PackRef, Snapshot, stamp};
 use crate::base::{Context, Error, Kind, Result, human};
-use crate::disk::{self, Dir, FileLock, LockAttempt, Meta, NewFile};
+use crate::disk::{self, Dir, FileLock, LockAttempt, Meta, NewFile, TEMPORARY_PREFIX};
 use crate::home::Home;
 use crate::pack::Pack;
 
@@ -285,7 +285,27 @@ impl LockedStore {
     pub(super) fn clear_leftovers(&self) -> Result<()> {
         let name = OsStr::new(TMP);
         disk::remove_tree(&self.dir, name)
-            .map_err(|e| Error::io("can not remove the folder", self.path.join(TMP), e))
+            .map_err(|e| Error::io("can not remove the folder", self.path.join(TMP), e))?;
+        // Where a file can not be made without a name, the snapshot or the marker that it should have become.
+        for folder in ["", SNAPSHOTS].map(Path::new) {
+            let path = self.path.join(folder);
+            let dir = match self.dir.open_beneath(folder) {
+                Err(error) if disk::is_nowhere(&error) => continue,
+                opened => opened.map_err(|e| Error::io("can not open the folder", &path, e))?,
+            };
+            let names = dir.names();
+            let names = names.map_err(|e| Error::io("can not list the folder", &path, e))?;
+            for (name, _) in names {
+                if name
+                    .as_encoded_bytes()
+                    .starts_with(TEMPORARY_PREFIX.as_bytes())
+                {
+                    dir.unlink(&name)
+                        .map_err(|e| Error::io("can not remove", path.join(&name), e))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes a snapshot, so that it is on the disk with its name.
