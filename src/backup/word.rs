@@ -94,7 +94,7 @@ pub fn accept(
         let place = Place::Session(session.clone());
         let item = snapshot.items.iter_mut().find(|item| item.place == place);
         let item = item.ok_or_else(|| unknown(session, store))?;
-        accepted.push(accept_one(home, session, item, newest)?);
+        accepted.push(accept_one(home, session, item)?);
     }
     if !dry_run {
         store.replace_snapshot(&snapshot)?;
@@ -113,12 +113,7 @@ fn unknown(session: &SessionId, store: &LockedStore) -> Error {
     .at(store.path())
 }
 
-fn accept_one(
-    home: &Home,
-    session: &SessionId,
-    item: &mut Item,
-    newest: jiff::Timestamp,
-) -> Result<Accepted> {
+fn accept_one(home: &Home, session: &SessionId, item: &mut Item) -> Result<Accepted> {
     let there = disk::exists(&home.session(session)) || disk::exists(&home.archive_of(session));
     let gone = !there && item.standing != Standing::Removed;
     let former = std::mem::take(&mut item.kept).len() as u64;
@@ -134,7 +129,8 @@ fn accept_one(
     }
     if gone {
         item.standing = Standing::Removed;
-        item.since = Some(newest);
+        // From the next snapshot on: the newest may be older than `keep_deleted`.
+        item.since = None;
     }
     Ok(Accepted {
         session: session.clone(),
