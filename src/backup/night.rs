@@ -236,6 +236,7 @@ impl Night<'_> {
             });
         }
         packed.sort_by(|one, other| one.what.cmp(&other.what));
+        self.shrunk_to_archives(&mut plan);
         let renamed = self.renamed(&plan);
         let found = std::mem::take(&mut plan.found);
         let mut items = carry::next(
@@ -264,6 +265,25 @@ impl Night<'_> {
         let mut outcome = self.told(plan, snapshot, packed);
         outcome.lost = lost;
         Ok(outcome)
+    }
+
+    /// An archive that lay beside a folder, and was packed long ago, is all that is there of a session when the folder is
+    /// gone.
+    fn shrunk_to_archives(&self, plan: &mut Plan) {
+        for (place, found) in &mut plan.found {
+            let former = plan.former.as_ref().and_then(|former| former.item(place));
+            if let (None, Some(archive), false) = (&found.folder, &found.archive, found.failed)
+                && let Some(last) = former.and_then(last_complete)
+                && last.file != archive.file
+            {
+                let left = Made {
+                    pack: archive.clone(),
+                    manifest: None,
+                };
+                let shrunk = packing::shrunk(self.store, last, &left);
+                found.shrunk = shrunk.or(found.shrunk.take());
+            }
+        }
     }
 
     /// Of a session that has both a folder and an archive the folder is what may have shrunk.
