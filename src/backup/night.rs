@@ -305,10 +305,12 @@ impl Night<'_> {
     fn renamed(&self, plan: &Plan) -> BTreeSet<Place> {
         let whole = |(item, place): (&Item, &Place)| {
             let last = last_complete(item).filter(|_| item.kept.is_empty())?;
-            let (_, made) = self
-                .made
-                .iter()
-                .find(|(todo, _)| todo.source.place == *place)?;
+            let (_, made) = self.made.iter().find(|(todo, _)| {
+                todo.source.place == *place && self.counts(plan, place, todo.form)
+            })?;
+            if plan.found.get(place)?.failed {
+                return None;
+            }
             let whole =
                 made.pack.is_complete() && packing::shrunk(self.store, last, made).is_none();
             whole.then(|| item.place.clone())
