@@ -359,7 +359,13 @@ pub(super) fn moment_of(name: &str) -> Option<Timestamp> {
 
 /// In which way a session holds less than its last complete pack, if it does: turns that are gone, or more than half of
 /// its bytes.
+///
+/// What could not be read is not gone. The last complete pack is kept beside a partial one, and compared with the next
+/// complete one.
 pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String> {
+    if !now.pack.is_complete() {
+        return None;
+    }
     let lost = match (
         turns(store, last, None),
         turns(store, &now.pack, now.manifest.as_ref()),
