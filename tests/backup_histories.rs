@@ -274,6 +274,8 @@ enum Standing {
 struct Known {
     standing: Standing,
     newest: Content,
+    /// Whether that is an archive.
+    of_archive: bool,
     partial: bool,
     /// The last one that was whole, if the newest is not.
     complete: Option<Content>,
@@ -378,17 +380,20 @@ impl Model {
         let mut next = Sessions::new();
         for (id, here) in home {
             let former = last.get(id);
+            // A folder for which there is no room leaves what stood for it; what is new has only its archive.
+            let archive = Here {
+                folder: None,
+                ..here.clone()
+            };
+            let alone = archive.archive.is_some() && former.is_none_or(|former| former.of_archive);
             if fits(here, former) {
                 next.insert(id.clone(), present(here, former));
+            } else if alone && fits(&archive, former) {
+                next.insert(id.clone(), present(&archive, former));
             } else if let Some(former) = former {
                 let standing = Standing::Present;
-                next.insert(
-                    id.clone(),
-                    Known {
-                        standing,
-                        ..former.clone()
-                    },
-                );
+                let former = former.clone();
+                next.insert(id.clone(), Known { standing, ..former });
             }
         }
         for (id, known) in last.iter().filter(|(id, _)| !home.contains_key(*id)) {
@@ -466,6 +471,7 @@ fn present(here: &Here, former: Option<&Known>) -> Known {
     Known {
         standing: Standing::Present,
         newest,
+        of_archive: here.folder.is_none(),
         partial: here.is_partial(),
         complete: last.filter(|_| here.is_partial()),
         larger,
