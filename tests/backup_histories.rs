@@ -1210,18 +1210,26 @@ impl World {
             "{what}: {newest}\nand not {}",
             known.newest
         );
+        let shown = |all: &BTreeSet<Content>| {
+            let all: Vec<String> = all.iter().map(Content::to_string).collect();
+            all.join(" ")
+        };
         let complete = (!item["complete"].is_null()).then(|| content(&item["complete"]));
+        let [complete, expected]: [BTreeSet<Content>; 2] =
+            [complete, known.complete.clone()].map(|one| one.into_iter().collect());
         assert!(
-            complete == known.complete,
-            "{what}: the last whole one is {complete:?}, and not {:?}",
-            known.complete
+            complete == expected,
+            "{what}: the last whole one is {}\nand not {}",
+            shown(&complete),
+            shown(&expected)
         );
         let kept = item["kept"].as_array().into_iter().flatten();
         let kept: BTreeSet<Content> = kept.map(|kept| content(&kept["pack"])).collect();
         assert!(
             kept == known.larger,
-            "{what}: kept {kept:?}\nand not {:?}",
-            known.larger
+            "{what}: kept is {}\nand not {}",
+            shown(&kept),
+            shown(&known.larger)
         );
     }
 }
