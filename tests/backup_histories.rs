@@ -41,6 +41,9 @@ use wbhome::sessions::{reconcile, remove, restore};
 const KEEP: i64 = 5;
 const KEEP_DELETED: i64 = 9;
 
+/// A program that another test is about to start has the open locks of this process until it runs.
+const WAIT: Duration = Duration::from_secs(10);
+
 /// What the store takes in a night without room; a heavy file is larger.
 const ROOM: u64 = 128 << 10;
 const HEAVY: usize = 160 << 10;
@@ -600,7 +603,7 @@ impl World {
 
     fn locked<T>(&self, act: impl FnOnce(&LockedHome, &Context) -> T) -> T {
         self.with(|ctx| {
-            let locked = self.home.lock(Duration::ZERO, "test", ctx).unwrap();
+            let locked = self.home.lock(WAIT, "test", ctx).unwrap();
             act(&locked, ctx)
         })
     }
@@ -608,7 +611,7 @@ impl World {
     fn store<T>(&self, act: impl FnOnce(&LockedStore, &Context) -> T) -> T {
         self.with(|ctx| {
             let store = Store::open_of(&self.place.path("cold"), &self.home).unwrap();
-            act(&store.lock(Duration::ZERO, "test", ctx).unwrap(), ctx)
+            act(&store.lock(WAIT, "test", ctx).unwrap(), ctx)
         })
     }
 
