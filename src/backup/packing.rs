@@ -390,7 +390,13 @@ pub(super) fn moment_of(name: &str) -> Option<Timestamp> {
 
 /// In which way a thing holds less than its last complete pack, if it does: turns of a session that are gone, or more than
 /// half of its bytes. Logs do not count: they are there to be cut.
+///
+/// What could not be read is not gone. The last complete pack is kept beside a partial one, and compared with the next
+/// complete one.
 pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String> {
+    if !now.pack.is_complete() {
+        return None;
+    }
     let (before, after) = (
         held(store, last, None),
         held(store, &now.pack, now.manifest.as_ref()),

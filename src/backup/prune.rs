@@ -89,7 +89,9 @@ pub(super) fn plan_sparing(
             .collect();
     for pack in &there {
         let moment = moment_of(&pack.file);
-        if !unnamed.contains(pack.file.as_str()) || under_way.is_some() && moment == under_way {
+        // Where there is no snapshot at all, nobody knows what is needed.
+        let is_needed = kept.is_empty() || !unnamed.contains(pack.file.as_str());
+        if is_needed || under_way.is_some() && moment == under_way {
             plan.packs_kept += 1;
             continue;
         }
@@ -108,7 +110,7 @@ fn refuse_clock_behind(store: &Store, snapshots: &[Timestamp], now: Timestamp) -
         ))
         .at(store.snapshot_file(*newest))
         .hint("set the clock right")
-        .hint("if it is right now, and was wrong when that snapshot was made, move the snapshots of the future out of the store: the next run packs what only they name")),
+        .hint("if it is right now, and was wrong when that snapshot was made, move the snapshots of the future out of the store: the next run packs what only they name, as far as it is in the home")),
         _ => Ok(()),
     }
 }
