@@ -395,7 +395,7 @@ fn a_store_that_has_lost_its_marker_is_left_as_it_is() {
         &["nightly"],
     ] {
         let ran = place.at(60, args);
-        ran.expect(1).says(&["there is no backup store"]);
+        ran.expect(1).says(&["has lost its marker"]);
     }
     // Nor is it made a new one of, which would make somebody believe that it is empty.
     let ran = place.at(60, &["backup", "init", "cold"]);

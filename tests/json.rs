@@ -434,7 +434,8 @@ documents! {
     "broken pack" BrokenPack { what: String, file: String, why: String, snapshot: Timestamp, }
     "wbhome/backup-prune/1" BackupPrune { schema: String, stores: Vec<PrunedStore>, failed: Vec<FailedStore>, }
     "pruned store" PrunedStore {
-        store: Location, snapshots: Vec<Timestamp>, packs: Vec<GoingPack>, bytes: u64, snapshots_kept: u64,
+        store: Location, snapshots: Vec<Timestamp>, packs: Vec<GoingPack>, bytes: u64,
+        unknown: Vec<GoingPack>, snapshots_kept: u64,
         packs_kept: u64,
     }
     "going pack" GoingPack { file: String, bytes: u64, }

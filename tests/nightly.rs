@@ -305,6 +305,17 @@ fn a_session_that_is_gone_is_told_the_night_it_is_missed() {
         .says(&["warning: 20240603_crawler is found nowhere any more"]);
     assert_eq!(ran.stdout, "");
     assert_eq!(night(&place, &[], &[]).stderr, "", "once");
+    // And once a week, for as long as nobody says that it is right.
+    let later = |day: u8| {
+        let now = format!("2024-06-{day:02}T12:00:00Z");
+        night(&place, &[("WBHOME_NOW", &now)], &[]).stderr
+    };
+    assert_eq!(later(21), "");
+    let told = later(22);
+    assert!(
+        told.contains("20240603_crawler is not there any more") && told.contains("backup accept"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -355,3 +355,47 @@ fn a_kill_leaves_the_one_or_the_other() {
         assert_eq!(place.home_text(&file), "one\n");
     }
 }
+
+#[test]
+fn what_was_edited_and_given_an_old_time_does_not_make_way_unasked() {
+    let place = Place::backed_up();
+    let file = place
+        .home()
+        .join("sessions/20240603_crawler/context/turn_001.json");
+    let old = std::fs::File::options().write(true).open(&file).unwrap();
+    std::fs::write(&file, "{\"edited\": true}\n").unwrap();
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000);
+    old.set_modified(long_ago).unwrap();
+    drop(old);
+    for what in ["crawler/context/turn_001.json", "crawler"] {
+        let ran = place.restore(&[what, "--from", "backup"]);
+        ran.expect(1).says(&["turn_001.json", "--force"]);
+    }
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        "{\"edited\": true}\n"
+    );
+    place
+        .restore(&[
+            "crawler/context/turn_001.json",
+            "--from",
+            "backup",
+            "--force",
+        ])
+        .expect(0);
+}
+
+#[test]
+fn elsewhere_is_neither_in_the_home_nor_in_the_store() {
+    let place = Place::backed_up();
+    let store = place.path("cold");
+    for to in [
+        place.home().join("sessions/x"),
+        place.home().join(".wbhome/x"),
+        store.join("x"),
+    ] {
+        let ran = place.restore(&["crawler", "--from", "backup", "--to", to.to_str().unwrap()]);
+        ran.expect(1).says(&["lies inside the"]);
+        assert!(!to.exists());
+    }
+}

@@ -18,6 +18,8 @@ pub struct Request {
     pub dir: PathBuf,
     /// Keep the agent application's own folder there, whatever speaks against it.
     pub with_state: bool,
+    /// Make one where the settings name one that is not there.
+    pub again: bool,
 }
 
 /// What is going to be done.
@@ -66,6 +68,14 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan> {
                 .hint("choose a folder on another disk"),
         );
     }
+    let mut above = dir.ancestors().skip(1);
+    if let Some(outer) = above.find(|above| disk::exists(&above.join(marker::NAME))) {
+        return Err(
+            Error::failed("the folder lies inside another backup store:")
+                .at(dir)
+                .hint(format!("choose a folder outside {}", human::path(outer))),
+        );
+    }
     let exists = match disk::stat(dir)? {
         Some(_) => is_store_of(home, dir)?,
         None => false,
@@ -80,6 +90,14 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan> {
     };
     plan.settings = settings(home, dir)?;
     plan.configured = plan.settings.is_none();
+    if plan.configured && !plan.exists && !request.again {
+        return Err(
+            Error::failed("wbhome.toml names the store already, and it is not there:")
+                .at(dir)
+                .hint("if it is on a disk that is not mounted, mount it")
+                .hint("if it was never made, or is gone: --again makes a new one"),
+        );
+    }
     if let Some((_, client)) = disk::sync_folder(dir) {
         plan.notes.push(format!("the store lies in a folder of {client}: what is backed up there leaves this machine, and what the client removes is gone"));
         plan.without_state =

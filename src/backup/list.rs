@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{Form, Place, Standing, Store};
-use crate::base::Result;
 use crate::base::wire::WirePath;
+use crate::base::{Kind, Result};
 use crate::home::SessionId;
 
 /// A snapshot in a list.
@@ -97,6 +97,7 @@ pub fn list(store: &Store) -> Result<Outcome> {
     for at in store.snapshots()?.into_iter().rev() {
         let snapshot = match store.snapshot(at) {
             Ok(snapshot) => snapshot,
+            Err(error) if error.kind() == Kind::Newer => return Err(error),
             Err(error) => {
                 outcome.unreadable.push(error.to_string());
                 continue;

@@ -203,8 +203,16 @@ impl<'a> Night<'a> {
         if plan.clock.is_some() {
             return Ok(0);
         }
-        let superfluous =
-            prune::plan_sparing(self.store, self.request.keep, Some(plan.at), self.context)?;
+        let there: BTreeSet<Place> = plan.found.keys().cloned().collect();
+        let run = prune::Under {
+            at: plan.at,
+            there: &there,
+        };
+        let keep = prune::Keep {
+            snapshots: self.request.keep,
+            deleted: self.request.keep_deleted,
+        };
+        let superfluous = prune::plan_for(self.store, keep, Some(run), self.context)?;
         let done = prune::apply(self.store, superfluous, self.context)?;
         Ok(done.packs.len() as u64)
     }
@@ -355,42 +363,53 @@ impl<'a> Night<'a> {
         plan.renamings().into_iter().filter_map(whole).collect()
     }
 
-    /// Takes out what is not in the store any more, and says what that was.
+    /// Says what is not in the store any more, or not as long as it was written. What is left of the thing takes its place;
+    /// of what nothing is left, nothing is named.
     fn without_lost(&self, items: &mut Vec<Item>) -> Vec<String> {
         let mut lost = Vec::new();
         items.retain_mut(|item| {
+            let what = item.place.shown();
             let mut gone = |pack: &PackRef| {
                 let gone = self.store.is_gone(pack);
-                if gone {
-                    lost.push(format!(
-                        "{}: {}",
-                        item.place.shown(),
-                        human::escape(&pack.file)
-                    ));
+                if gone || !self.store.has(pack) {
+                    lost.push(format!("{what}: {}", human::escape(&pack.file)));
                 }
                 gone
             };
             item.kept.retain(|kept| !gone(&kept.pack));
             item.complete = item.complete.take().filter(|pack| !gone(pack));
             item.archive = item.archive.take().filter(|pack| !gone(pack));
-            match gone(&item.newest) {
-                false => true,
-                // What is left of it takes its place.
-                true => match item
-                    .complete
-                    .take()
-                    .or_else(|| item.kept.pop().map(|kept| kept.pack))
-                    .or_else(|| item.archive.take())
-                {
-                    Some(left) => {
-                        item.newest = left;
-                        true
-                    }
-                    None => false,
-                },
+            let gone = gone(&item.newest);
+            if !gone && self.store.has(&item.newest) {
+                return true;
             }
+            let left = item.complete.take().or_else(|| self.older(item));
+            match gone {
+                // Something of what is damaged may be good, and of what is whole all is.
+                false => item.complete = left,
+                true => {
+                    let left = left.or_else(|| item.kept.pop().map(|kept| kept.pack));
+                    let Some(left) = left.or_else(|| item.archive.take()) else {
+                        return false;
+                    };
+                    item.newest = left;
+                }
+            }
+            true
         });
         lost
+    }
+
+    /// The newest pack of a thing in an older snapshot that is still as it was written.
+    fn older(&self, item: &Item) -> Option<PackRef> {
+        let moments = self.store.snapshots().ok()?.into_iter().rev();
+        let mut snapshots = moments.filter_map(|at| self.store.snapshot(at).ok());
+        snapshots.find_map(|snapshot| {
+            let mut packs = snapshot.item(&item.place)?.packs();
+            packs
+                .find(|pack| pack.file != item.newest.file && self.store.has(pack))
+                .cloned()
+        })
     }
 
     fn publish(&mut self, snapshot: &Snapshot, plan: &Plan) -> Result<()> {
@@ -435,8 +454,9 @@ impl<'a> Night<'a> {
         for item in &snapshot.items {
             let what = item.place.shown();
             // Of what is gone nobody can read more.
-            let flaws = &item.newest.flaws;
-            for flaw in flaws.iter().filter(|_| item.standing == Standing::Present) {
+            let packs = std::iter::once(&item.newest).chain(&item.archive);
+            let packs = packs.filter(|_| item.standing == Standing::Present);
+            for flaw in packs.flat_map(|pack| &pack.flaws) {
                 outcome.unread.push(Unread {
                     what: what.clone(),
                     path: WirePath(flaw.path.to_path_buf()),

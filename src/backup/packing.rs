@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use super::agent_state::{self, Portion};
 use super::store::StoreScratch;
 use super::things::{Looked, Source, Way};
 use super::{Form, PackRef, Place, Store, stamp};
-use crate::base::{Context, Error, Progress, Result, Total, failpoint};
+use crate::base::{Context, Error, Kind, Progress, Result, Total, failpoint};
 use crate::disk::{self, Buffers, CopyError, Dir, Identity, Meta, NewFile};
 use crate::home::{self, turn_number};
-use crate::pack::{self, About, Flaw, FlawKind, Manifest, Member, Pack};
+use crate::pack::{self, About, Flaw, FlawKind, Manifest, Member, MemberKind, Pack};
 
 /// So often is something packed that does not hold still. What merely grows is packed as it was looked at.
 const ATTEMPTS: u32 = 3;
@@ -300,8 +300,9 @@ impl Packing<'_> {
         self.context.progress.advance(1, copied.size);
         let again = new.file().try_clone();
         let again = again.map_err(|e| self.of_store(e, Path::new(&file)))?;
-        // What it holds, as far as it says so itself: one that was made by hand is kept all the same.
         let held = Pack::of(again, &self.store.path().join(&file));
+        let damage = self.damage(&held)?;
+        // What it holds, as far as it says so itself: one that was made by hand is kept all the same.
         let counts = held.ok().and_then(|pack| {
             let members = &pack.manifest()?.members;
             Some(home::counts_of(members))
@@ -321,13 +322,35 @@ impl Packing<'_> {
             turns: counts.map(|counts| counts.turns),
             seen: looked.seen,
             restless: 0,
-            unreadable: 0,
-            flaws: Vec::new(),
+            unreadable: u64::from(damage.is_some()),
+            flaws: Vec::from_iter(damage),
         };
         Ok(Made {
             pack,
             manifest: None,
         })
+    }
+
+    /// What is wrong with a copied archive, if anything is: it may have been damaged before it was copied, and must not
+    /// take the place of a copy that is whole.
+    fn damage(&self, archive: &Result<Pack>) -> Result<Option<Flaw>, Trouble> {
+        let read = match archive {
+            Ok(pack) => pack::verify(pack, self.context).map(|read| {
+                let problem = read.problems.into_iter().next();
+                problem.map(|problem| format!("{}: {}", problem.part, problem.what))
+            }),
+            Err(error) => Ok(Some(error.to_string())),
+        };
+        let why = match read {
+            Ok(why) => why,
+            Err(error) if error.kind() == Kind::Interrupted => return Err(Trouble::Store(error)),
+            Err(error) => Some(error.to_string()),
+        };
+        Ok(why.map(|why| Flaw {
+            path: PathBuf::new().into(),
+            kind: FlawKind::Unreadable,
+            why: format!("the archive is damaged: {why}"),
+        }))
     }
 
     fn of_store(&self, error: std::io::Error, file: &Path) -> Trouble {
@@ -452,8 +475,8 @@ fn held(store: &Store, pack: &PackRef, manifest: Option<&Manifest>) -> Option<He
     }
 }
 
-/// The turns that a pack gives back. What vanished before it was read is zeros there: the pack before this one has it,
-/// and has to be kept for that.
+/// The turns that a pack gives back. One that is empty is none: so do sync clients leave them. What vanished before it was
+/// read is zeros there: the pack before this one has it, and has to be kept for that.
 fn turns_in(manifest: &Manifest) -> BTreeSet<OsString> {
     let flaws = manifest.flaws.iter();
     let vanished: BTreeSet<&Path> = flaws
@@ -465,8 +488,10 @@ fn turns_in(manifest: &Manifest) -> BTreeSet<OsString> {
         let is_turn = path.parent() == Some(Path::new("context")) && turn_number(name).is_some();
         (is_turn && !vanished.contains(path)).then(|| name.to_owned())
     };
+    let is_empty = |member: &&Member| member.kind == MemberKind::File && member.size == 0;
     let members = manifest.members.iter();
-    members.filter_map(|member| turn(&member.path)).collect()
+    let filled = members.filter(|member| !is_empty(member));
+    filled.filter_map(|member| turn(&member.path)).collect()
 }
 
 #[cfg(test)]

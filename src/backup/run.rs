@@ -197,7 +197,7 @@ pub struct Outcome {
     pub missing: Vec<Gone>,
     /// What was removed on purpose, and is kept for a while.
     pub removed: Vec<Gone>,
-    /// What the snapshots before held, whose pack is not in the store any more.
+    /// What the snapshots before held, whose pack is not in the store any more, or not as long as it was written.
     pub lost: Vec<String>,
     /// What was not packed, because there is no room.
     pub no_room: Vec<String>,
@@ -435,7 +435,9 @@ impl Looking<'_> {
             _ => Some(Why::Changed),
         }
         .or_else(|| {
+            // A damaged archive is no better until it is another file.
             let could = !before.is_complete()
+                && before.form == Form::Packed
                 && source
                     .open(self.root)
                     .is_ok_and(|dir| things::can_be_read_now(before, &dir));

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use jiff::Timestamp;
 
 use super::{Item, PackRef, Place, Snapshot, Store};
-use crate::base::{Context, Error, Result, human};
+use crate::base::{Context, Error, Kind, Result, human};
 
 /// A store, looked at as of a moment.
 #[derive(Debug)]
@@ -56,6 +56,8 @@ impl<'s> Source<'s> {
                         older: OnceLock::new(),
                     });
                 }
+                // What a newer program has made is not damaged, and may say that the older ones are wrong.
+                Err(error) if error.kind() == Kind::Newer => return Err(error),
                 Err(error) => {
                     skipped.push(error.to_string());
                     first.get_or_insert(error);
@@ -86,9 +88,11 @@ impl<'s> Source<'s> {
     /// partial.
     pub fn newest(item: &Item) -> Vec<PackRef> {
         let complete = item.complete.iter().cloned();
+        // Beside a complete one there is another when that is damaged.
+        let newest = [item.newest.clone()];
         let mut found: Vec<PackRef> = match item.newest.is_complete() {
-            true => vec![item.newest.clone()],
-            false => complete.chain([item.newest.clone()]).collect(),
+            true => newest.into_iter().chain(complete).collect(),
+            false => complete.chain(newest).collect(),
         };
         found.dedup_by(|one, other| one.file == other.file);
         found

@@ -39,6 +39,7 @@ pub struct Store {
     pub(super) dir: Dir,
     path: PathBuf,
     marker: Marker,
+    marker_is_lost: bool,
 }
 
 /// A store whose lock is held.
@@ -69,18 +70,79 @@ impl Store {
             true => gone().hint(mount),
             false => Error::io("can not open the backup store", path, error),
         })?;
-        let marker = Marker::read(&dir).map_err(|error| within(error, path))?;
-        let marker = marker.ok_or_else(|| {
-            gone().hint(mount).hint(format!(
-                "`wbhome backup init {}` makes one",
-                human::quoted(path)
-            ))
+        let holds_snapshots = || {
+            let names = dir
+                .open_beneath(Path::new(SNAPSHOTS))
+                .and_then(|dir| dir.names());
+            names.is_ok_and(|names| !names.is_empty())
+        };
+        let named = human::quoted(path);
+        let adopt = format!(
+            "its snapshots are there: `wbhome backup adopt --force {named}` makes it this home's, with a new marker"
+        );
+        let marker = Marker::read(&dir).map_err(|error| {
+            let newer = error.kind() == Kind::Newer;
+            let error = within(error, path);
+            match !newer && holds_snapshots() {
+                true => error.hint(adopt.clone()),
+                false => error,
+            }
+        })?;
+        let marker = marker.ok_or_else(|| match holds_snapshots() {
+            true => Error::failed("the backup store has lost its marker, wbhome-store.json:")
+                .at(path)
+                .hint(adopt),
+            false => gone()
+                .hint(mount)
+                .hint(format!("`wbhome backup init {named}` makes one")),
         })?;
         Ok(Store {
             dir,
             path: path.to_path_buf(),
             marker,
+            marker_is_lost: false,
         })
+    }
+
+    /// Like [`Store::open`], also when the marker is lost: whose the store is, its newest snapshot says, too. For those who
+    /// only read.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_to_read(path: &Path) -> Result<Store> {
+        let error = match Store::open(path) {
+            Err(error) if error.kind() == Kind::Failed => error,
+            opened => return opened,
+        };
+        match Store::without_marker(path)? {
+            Some(store) => Ok(store),
+            None => Err(error),
+        }
+    }
+
+    /// Whether its marker was lost, so that what it says is what the newest snapshot says.
+    pub(super) fn marker_is_lost(&self) -> bool {
+        self.marker_is_lost
+    }
+
+    /// A store that has snapshots, and no marker that could be understood.
+    fn without_marker(path: &Path) -> Result<Option<Store>> {
+        let Ok(dir) = Dir::open(path) else {
+            return Ok(None);
+        };
+        let mut store = Store {
+            dir,
+            path: path.to_path_buf(),
+            marker: Marker::unknown(path),
+            marker_is_lost: true,
+        };
+        for at in store.snapshots()?.into_iter().rev() {
+            if let Ok(snapshot) = store.snapshot(at) {
+                store.marker = Marker::as_of(&snapshot);
+                return Ok(Some(store));
+            }
+        }
+        Ok(None)
     }
 
     /// Opens the store of this home on this machine.
@@ -193,11 +255,14 @@ impl Store {
             .and_then(|text| text.ok_or_else(|| std::io::ErrorKind::NotFound.into()))
             .map_err(|e| Error::io("can not read the snapshot", &path, e))?;
         Snapshot::parse(&read).map_err(|error| {
+            let newer = error.kind() == Kind::Newer;
+            let hint = match newer {
+                true => "use the newer wbhome",
+                false => "move it out of the store if the disk has damaged it: packs that no other snapshot knows stay for [backup] keep_deleted",
+            };
             Error::new(error.kind(), format!("the snapshot {error}:"))
                 .at(&path)
-                .hint(
-                    "move it out of the store if the disk has damaged it: the others do without it",
-                )
+                .hint(hint)
         })
     }
 

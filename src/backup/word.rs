@@ -27,6 +27,13 @@ pub struct Adopted {
 /// A store of another home, unless `force` says that it shall be this one's.
 pub fn adoption(home: &Home, store: &Store, force: bool) -> Result<Adopted> {
     let marker = store.marker();
+    if store.marker_is_lost() && !force {
+        return Err(
+            Error::failed("the backup store has lost its marker, wbhome-store.json:")
+                .at(store.path())
+                .hint("if it is this home's: --force writes a new one"),
+        );
+    }
     if marker.home != home.id() && !force {
         return Err(Error::failed("the store belongs to another home:")
             .at(store.path())
@@ -37,7 +44,7 @@ pub fn adoption(home: &Home, store: &Store, force: bool) -> Result<Adopted> {
         store: store.path().to_path_buf().into(),
         from: marker.path.to_path_buf().into(),
         to: disk::real_path(home.root())?.into(),
-        changed: marker.disagrees(home)?.is_some(),
+        changed: store.marker_is_lost() || marker.disagrees(home)?.is_some(),
     })
 }
 

@@ -95,7 +95,7 @@ pub struct Plan {
 /// A store that is not there, holds no such snapshot or can not be read; a place that holds something, or lies where no
 /// home can be; a repository that can not be opened; no room.
 pub fn plan(request: &Request, context: &Context) -> Result<Plan> {
-    let store = Store::open(&request.store)?;
+    let store = Store::open_to_read(&request.store)?;
     let to = disk::real_path(&request.to)?;
     refuse_place(request, &store, &to)?;
     let standing = place::look(&to)?;

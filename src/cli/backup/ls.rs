@@ -25,7 +25,14 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
     let home = place::open(global)?;
     let folders = args.store.folders(&home)?;
     let Some(query) = &args.session else {
-        let act = |folder: &Path| Ok((list::list(&Store::open_of(folder, &home)?)?, Exit::Done));
+        let act = |folder: &Path| {
+            let listed = list::list(&Store::open_of(folder, &home)?)?;
+            let exit = match listed.unreadable.is_empty() {
+                true => Exit::Done,
+                false => Exit::Partial,
+            };
+            Ok((listed, exit))
+        };
         let write = |out: &mut String, listed: &Outcome| write(out, listed, ctx);
         return in_each(folders, "backup-ls/1", global, console, act, write);
     };

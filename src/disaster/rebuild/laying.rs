@@ -112,6 +112,8 @@ pub(super) fn lay(
     for (task, laid) in tasks.iter().zip(laid) {
         task.tell(laid, outcome, &mut ground);
     }
+    let lost: HashSet<&str> = outcome.lost.iter().map(|lost| &*lost.thing).collect();
+    outcome.were_missing.retain(|id| !lost.contains(&**id));
     Ok(ground)
 }
 
