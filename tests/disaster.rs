@@ -378,6 +378,70 @@ impl Limited for std::process::Command {
     }
 }
 
+/// A home whose store has what the application had, too.
+#[cfg(feature = "failpoints")]
+fn with_state() -> Place {
+    let place = Place::with_sessions();
+    for (file, text) in [
+        ("settings.json", "{}"),
+        ("plans/计划.md", "plan"),
+        ("memory/a.md", "a"),
+        ("projects/Users-a/1.jsonl", "{}\n"),
+    ] {
+        place.put(format!("me/.workbuddy/{file}"), text);
+    }
+    let set = place.home_text("wbhome.toml");
+    let set = set.replace("\n[state]\n", "\n[state]\ndir = \"~/.workbuddy\"\n");
+    place.put_home("wbhome.toml", set);
+    place.ok(["backup", "init", STORE, "-q"]);
+    place.ok(["backup", "run", "-q"]);
+    place
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_restore_that_was_killed_while_the_state_folder_moved_up_is_gone_on_with() {
+    let place = with_state();
+    let was = tree(&place.path("me/.workbuddy"));
+    for point in ["restore-all.state-ready", "restore-all.state-moved"] {
+        let args = [
+            "restore",
+            "--all",
+            "--from",
+            STORE,
+            "--to",
+            BACK,
+            "--state-to",
+            "状态",
+        ];
+        let env = [("WBHOME_NOW", LATER), ("WBHOME_FAILPOINT", point)];
+        assert_eq!(place.run_with(&env, &args).code, None, "{point}");
+        place.restore(&["--state-to", "状态"]).expect(0);
+        let is = tree(&place.path("状态"));
+        assert!(was == is, "{point}: {}", differences(&was, &is));
+        for folder in [place.path("状态"), place.back()] {
+            std::fs::remove_dir_all(folder).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_repository_of_another_home_is_not_laid_over() {
+    let place = with_history();
+    place.lose_home();
+    let other = Place::with_sessions();
+    other.put_home("sessions/20240603_crawler/memory/notes.md", "another's\n");
+    other.ok(["commit", "-q"]);
+    let theirs = other.home();
+    let git = ["--git", theirs.to_str().unwrap()];
+    place
+        .restore(&git)
+        .expect(1)
+        .says(&["may be another home's", "--force"]);
+    assert!(!place.back().exists());
+    place.restore(&[&git[..], &["--force"]].concat()).expect(0);
+}
+
 #[cfg(feature = "failpoints")]
 #[test]
 fn a_killed_restore_is_no_home_and_the_next_one_is_whole() {

@@ -288,7 +288,7 @@ documents! {
         path: String, path_bytes: Absent<String>, at: Timestamp, replaced: bool,
     }
     "left file" LeftFile {
-        path: String, path_bytes: Absent<String>, why: String,
+        path: String, path_bytes: Absent<String>, why: String, in_archive: bool,
     }
     "state back" StateBack {
         to: Exact, was: Vec<Exact>, transcripts: u64, files: u64, bytes: u64,

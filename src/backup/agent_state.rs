@@ -11,7 +11,7 @@ use super::{Place, StatePart};
 use crate::base::{Context, Error, Kind, Result};
 use crate::disk::{self, Buffers, CopyError, Dir, Entry, FileKind, Identity, Meta};
 use crate::paths::database::COMPANIONS;
-use crate::state::live_copy::{copy_database, is_database};
+use crate::state::live_copy::{SMALLEST_DATABASE, copy_database, is_database};
 use crate::state::{Part, Saved};
 
 /// Whether a walk leaves something out.
@@ -220,10 +220,10 @@ fn is_chosen(saved: &Saved, rel: &Path, entry: &Entry) -> bool {
     }
 }
 
-/// A database is made of pages, the smallest of which has 512 bytes.
+/// Whether it is worth opening. One that is cut off in the middle of a page is a database all the same.
 fn could_be_database(entry: &Entry) -> bool {
     let meta = &entry.meta;
-    meta.kind == FileKind::File && meta.size >= 512 && meta.size.is_multiple_of(512)
+    meta.kind == FileKind::File && meta.size >= SMALLEST_DATABASE
 }
 
 fn beside(rel: &Path, suffix: &str) -> PathBuf {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::agent_state::{self, Portion};
 use super::store::StoreScratch;
 use super::things::{Looked, Source, Way};
-use super::{Form, PackRef, Place, Store, stamp};
+use super::{Form, PackRef, Place, StatePart, Store, stamp};
 use crate::base::{Context, Error, Kind, Progress, Result, Total, failpoint};
 use crate::disk::{self, Buffers, CopyError, Dir, Identity, Meta, NewFile};
 use crate::home::{self, turn_number};
@@ -411,8 +411,8 @@ pub(super) fn moment_of(name: &str) -> Option<Timestamp> {
     stamp::read(name.strip_suffix("-archive").unwrap_or(name))
 }
 
-/// In which way a thing holds less than its last complete pack, if it does: turns of a session that are gone, or more than
-/// half of its bytes. Logs do not count: they are there to be cut.
+/// In which way a thing holds less than its last complete pack, if it does: turns of a session or databases of the
+/// application that are gone, or more than half of its bytes. Logs do not count: they are there to be cut.
 ///
 /// What could not be read is not gone. The last complete pack is kept beside a partial one, and compared with the next
 /// complete one.
@@ -424,27 +424,28 @@ pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String
         held(store, last, None),
         held(store, &now.pack, now.manifest.as_ref()),
     );
-    let (lost, [before, after]) = match (before, after) {
+    let (lost, all, [before, after]) = match (before, after) {
         (Some(before), Some(after)) => {
-            let lost = before.turns.difference(&after.turns).count() as u64;
-            (lost, [before.bytes, after.bytes])
+            let lost = before.parts.difference(&after.parts).count() as u64;
+            (lost, before.parts.len() as u64, [before.bytes, after.bytes])
         }
         // One of them does not say what it holds, but how much.
         _ => match (last.turns, now.pack.turns) {
-            (Some(before), Some(after)) => (
-                before.saturating_sub(after),
-                [last, &now.pack].map(|pack| pack.content),
-            ),
+            (Some(before), Some(after)) => {
+                let bytes = [last, &now.pack].map(|pack| pack.content);
+                (before.saturating_sub(after), before, bytes)
+            }
             // Not even that: an archive that somebody else made.
             _ => return None,
         },
     };
     if lost > 0 {
-        return Some(format!(
-            "{} of the {} turns gone",
-            crate::base::human::count(lost),
-            crate::base::human::count(last.turns.unwrap_or(lost))
-        ));
+        let [lost, all] = [lost, all].map(crate::base::human::count);
+        let what = match is_of_databases(last) {
+            true => "databases",
+            false => "turns",
+        };
+        return Some(format!("{lost} of the {all} {what} gone"));
     }
     (after.saturating_mul(2) < before).then(|| {
         let [before, after] = [before, after].map(crate::base::human::size);
@@ -452,9 +453,14 @@ pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String
     })
 }
 
+fn is_of_databases(pack: &PackRef) -> bool {
+    Path::new(&pack.file).starts_with(StatePart::Databases.packs())
+}
+
 /// What a pack gives back.
 struct Held {
-    turns: BTreeSet<OsString>,
+    /// Turns of a session, or databases of the application: each of them is missed.
+    parts: BTreeSet<PathBuf>,
     /// Without those of a session's logs.
     bytes: u64,
 }
@@ -464,8 +470,12 @@ fn held(store: &Store, pack: &PackRef, manifest: Option<&Manifest>) -> Option<He
         let members = manifest.members.iter();
         let is_log = |member: &&Member| pack.turns.is_some() && member.path.starts_with("logs");
         let kept = members.filter(|member| !is_log(member));
+        let parts = match is_of_databases(pack) {
+            true => files_in(manifest),
+            false => turns_in(manifest),
+        };
         Held {
-            turns: turns_in(manifest),
+            parts,
             bytes: kept.map(|member| member.size).sum(),
         }
     };
@@ -477,7 +487,7 @@ fn held(store: &Store, pack: &PackRef, manifest: Option<&Manifest>) -> Option<He
 
 /// The turns that a pack gives back. One that is empty is none: so do sync clients leave them. What vanished before it was
 /// read is zeros there: the pack before this one has it, and has to be kept for that.
-fn turns_in(manifest: &Manifest) -> BTreeSet<OsString> {
+fn turns_in(manifest: &Manifest) -> BTreeSet<PathBuf> {
     let flaws = manifest.flaws.iter();
     let vanished: BTreeSet<&Path> = flaws
         .filter(|flaw| flaw.kind == FlawKind::Vanished)
@@ -486,7 +496,7 @@ fn turns_in(manifest: &Manifest) -> BTreeSet<OsString> {
     let turn = |path: &Path| {
         let name = path.file_name()?;
         let is_turn = path.parent() == Some(Path::new("context")) && turn_number(name).is_some();
-        (is_turn && !vanished.contains(path)).then(|| name.to_owned())
+        (is_turn && !vanished.contains(path)).then(|| path.to_path_buf())
     };
     let is_empty = |member: &&Member| member.kind == MemberKind::File && member.size == 0;
     let members = manifest.members.iter();
@@ -494,9 +504,14 @@ fn turns_in(manifest: &Manifest) -> BTreeSet<OsString> {
     filled.filter_map(|member| turn(&member.path)).collect()
 }
 
+fn files_in(manifest: &Manifest) -> BTreeSet<PathBuf> {
+    let members = manifest.members.iter();
+    let files = members.filter(|member| member.kind == MemberKind::File);
+    files.map(|member| member.path.to_path_buf()).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
 
     use super::*;
     use crate::base::{FixedClock, NoProgress, Stop};
@@ -526,6 +541,6 @@ mod tests {
         let packed = pack::write(&into, &dir, survey, about, 1, 1, &ctx).unwrap();
         let turns = turns_in(&packed.manifest);
         assert_eq!(turns.len(), 2);
-        assert!(!turns.contains(OsStr::new("turn_002.json")));
+        assert!(!turns.contains(Path::new("context/turn_002.json")));
     }
 }

@@ -145,9 +145,10 @@ impl<'s> Source<'s> {
 
 fn without_snapshot(store: &Store, until: Option<Timestamp>, oldest: Option<Timestamp>) -> Error {
     let Some(until) = until else {
-        return Error::failed("the backup store has no snapshot yet:")
+        return Error::failed("the backup store has no snapshot:")
             .at(store.path())
-            .hint("`wbhome backup run` makes the first");
+            .hint("`wbhome backup run` makes the first")
+            .hint("if there were some: tar unpacks the newest pack of each folder below packs/ (docs/disaster.md)");
     };
     let error = Error::failed(format!(
         "the backup store has no snapshot as old as {until}:"

@@ -20,7 +20,7 @@ pub use outcome::{
     StateBack,
 };
 
-use crate::backup::{Device, Form, Item, Kind, Place, Source, Standing, Store};
+use crate::backup::{Device, Form, Item, Kind, Place, Snapshot, Source, Standing, Store};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
 use crate::disk::{self, Dir, Space};
@@ -43,6 +43,8 @@ pub struct Request {
     pub git: Option<PathBuf>,
     /// A folder for what the agent application had.
     pub state_to: Option<PathBuf>,
+    /// Also out of a repository that does not know the home, and where the room may not do.
+    pub force: bool,
     /// Whether this is a rehearsal: it may be built inside a home, and nothing outside of `to` is written.
     pub rehearsal: bool,
 }
@@ -101,8 +103,9 @@ pub fn plan(request: &Request, context: &Context) -> Result<Plan> {
     let standing = place::look(&to)?;
     let source = Source::of(&store, request.at, context)?;
     let snapshot = source.snapshot();
+    refuse_state_place(request, &store, snapshot)?;
     let surviving = match &request.git {
-        Some(path) => Some(Surviving::open(path)?),
+        Some(path) => Some(surviving(path, snapshot, request)?),
         None => None,
     };
     let git = match &surviving {
@@ -167,12 +170,50 @@ fn refuse_place(request: &Request, store: &Store, to: &Path) -> Result<()> {
         .at(state)
         .hint("--state-to names a folder beside it"));
     }
-    match place::look(&state)? {
-        place::Standing::Free | place::Standing::Begun => Ok(()),
-        place::Standing::Ready(_) => {
-            Err(Error::failed("a home is being restored there:").at(state))
+    // Laid, and only to be moved up, by a run that was killed.
+    if disk::exists(&state.join(place::RESTORING).join(place::READY)) {
+        return Ok(());
+    }
+    place::look(&state).map(|_| ())
+}
+
+/// The folder for what the agent application had is neither in the store nor where the application has its own.
+fn refuse_state_place(request: &Request, store: &Store, snapshot: &Snapshot) -> Result<()> {
+    let Some(to) = request.state_to.as_ref().filter(|_| !request.rehearsal) else {
+        return Ok(());
+    };
+    let own = snapshot.home.state.iter().map(|state| &*state.path);
+    for outer in own
+        .chain([store.path()])
+        .filter(|outer| disk::exists(outer))
+    {
+        let inside = disk::is_inside(to, outer);
+        if inside.map_err(|e| Error::io("can not look at", to, e))? {
+            return Err(Error::failed(
+                "the folder for the agent application would lie in another:",
+            )
+            .at(to)
+            .hint(format!(
+                "--state-to names a folder outside {}",
+                human::path(outer)
+            )));
         }
     }
+    Ok(())
+}
+
+/// The repository, if it is that of the home: it has the commit that was the newest when the snapshot was made.
+fn surviving(path: &Path, snapshot: &Snapshot, request: &Request) -> Result<Surviving> {
+    let surviving = Surviving::open(path)
+        .map_err(|error| error.hint("without --git everything comes back that the store has"))?;
+    let known = snapshot.home.commit.as_ref();
+    if request.force || request.rehearsal || known.is_none_or(|commit| surviving.has(commit)) {
+        return Ok(surviving);
+    }
+    Err(Error::failed("the repository does not have the last commit that the snapshot knows, so it may be another home's:")
+        .at(path)
+        .hint("without --git everything comes back that the store has")
+        .hint("if it is this home's, and was begun anew or has lost something: --force"))
 }
 
 fn counted(source: &Source, with_state: bool) -> (Vec<Recovered>, Vec<String>, Vec<String>) {
@@ -215,6 +256,11 @@ fn counted(source: &Source, with_state: bool) -> (Vec<Recovered>, Vec<String>, V
 }
 
 impl Plan {
+    /// The store.
+    pub fn store(&self) -> &Path {
+        &self.store_path
+    }
+
     /// Whether only the last renames of an earlier run are left.
     pub fn only_moves_up(&self) -> bool {
         matches!(self.standing, place::Standing::Ready(_))
@@ -247,6 +293,9 @@ impl Plan {
         // Each file ends in a block that is half empty.
         self.needs = bytes + items * (space.block / 2) + repository;
         self.room = space.bytes;
+        if self.request.force {
+            return Ok(());
+        }
         if self.needs > self.room {
             return Err(Error::failed(format!(
                 "there is no room for the home: it needs about {}, and {} are free",
@@ -254,7 +303,8 @@ impl Plan {
                 human::size(self.room)
             ))
             .at(at)
-            .hint("make room, or name a folder on another disk"));
+            .hint("make room, or name a folder on another disk")
+            .hint("files with holes need less than they are long: --force tries all the same"));
         }
         match space.inodes {
             Some(free) if free < items => Err(Error::failed(format!(

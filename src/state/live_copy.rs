@@ -22,6 +22,9 @@ use crate::paths::database;
 /// The first bytes of every database. See <https://www.sqlite.org/fileformat2.html#the_database_header>.
 const HEADER: &[u8; 16] = b"SQLite format 3\0";
 
+/// A database is made of pages, the smallest of which has 512 bytes.
+pub const SMALLEST_DATABASE: u64 = 512;
+
 /// Where in the file stands that it is kept with a write-ahead log, and the value that says so.
 const READ_VERSION: (usize, u8) = (19, 2);
 

@@ -15,7 +15,7 @@ use crate::home::{Config, Home, Index};
 use crate::migrate;
 use crate::paths::database;
 use crate::sessions::reconcile;
-use crate::state::live_copy::{check_database, is_database};
+use crate::state::live_copy::{SMALLEST_DATABASE, check_database, is_database};
 
 /// Looks at the rebuilt home beside the live one.
 ///
@@ -110,7 +110,7 @@ pub(super) fn databases(
         .entries()
         .filter(|(_, entry)| {
             let meta = &entry.meta;
-            meta.kind == FileKind::File && meta.size >= 512 && meta.size.is_multiple_of(512)
+            meta.kind == FileKind::File && meta.size >= SMALLEST_DATABASE
         })
         .collect();
     let found: Vec<PathBuf> = files
@@ -125,14 +125,18 @@ pub(super) fn databases(
     for rel in found {
         context.stop.check()?;
         report.databases += 1;
-        if let Err(error) = check_one(&root, rebuilt, &rel, scratch, context)
-            && !is_same(&root, live, &rel)
-        {
-            report.unsound.push(Wrong {
+        let Err(error) = check_one(&root, rebuilt, &rel, scratch, context) else {
+            continue;
+        };
+        match is_same(&root, live, &rel) {
+            true => report.warnings.push(format!(
+                "a database of {thing} is not sound, in the live folder and so in the backup: {error}"
+            )),
+            false => report.unsound.push(Wrong {
                 thing: thing.to_owned(),
                 path: rel.into(),
                 why: error.to_string(),
-            });
+            }),
         }
     }
     Ok(())
@@ -195,13 +199,13 @@ fn is_same(root: &Dir, live: Option<&Path>, rel: &Path) -> bool {
 /// Runs the user's own test in the rebuilt home.
 ///
 /// # Errors
-/// When it can not be started.
-pub(super) fn command(live: &Home, rebuilt: &Home) -> Result<Option<Command>> {
+/// When it can not be started, and interruption.
+pub(super) fn command(live: &Home, rebuilt: &Home, context: &Context) -> Result<Option<Command>> {
     let config = Config::load(live)?;
     let command = config.drill.command.as_ref().and_then(|c| c.of(live));
     let Some(command) = command.map(str::to_owned) else {
         return Ok(None);
     };
-    let exit = disk::run_in(rebuilt.root(), &command)?;
+    let exit = disk::run_in(rebuilt.root(), &command, b"", context.stop)?;
     Ok(Some(Command { command, exit }))
 }
