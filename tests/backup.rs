@@ -689,6 +689,12 @@ fn a_damaged_archive_does_not_take_the_place_of_the_copy_that_was_whole() {
     place.backup(62, 3);
     place.at(100, &["backup", "run", "-q"]).expect(3);
     place.at(100, &["backup", "prune", "-q"]).expect(0);
+    place
+        .at(100, &["restore", "--all", "--from", "cold", "--to", "back"])
+        .expect(3)
+        .says(&["is damaged: packs/sessions/20240603_crawler/20240801T030000Z-archive.tar.zst"]);
+    let back = std::fs::read(place.path(format!("back/archive/{CRAWLER}.tar.zst"))).unwrap();
+    assert!(back == bytes);
     let kept = item(&place.snapshot(), CRAWLER).unwrap()["kept"][0]["pack"].clone();
     let kept = std::fs::read(place.path("cold").join(kept["file"].as_str().unwrap())).unwrap();
     assert!(kept == bytes);

@@ -403,7 +403,13 @@ fn with_state() -> Place {
 fn a_restore_that_was_killed_while_the_state_folder_moved_up_is_gone_on_with() {
     let place = with_state();
     let was = tree(&place.path("me/.workbuddy"));
-    for point in ["restore-all.state-ready", "restore-all.state-moved"] {
+    for point in [
+        "restore-all.state-ready",
+        "restore-all.laid",
+        "restore-all.ready",
+        "restore-all.state-moved",
+        "restore-all.moved",
+    ] {
         let args = [
             "restore",
             "--all",

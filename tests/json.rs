@@ -420,6 +420,7 @@ documents! {
     }
     "session in a store" StoredSession {
         store: Location, session: String, standing: Null<String>, packs: Vec<ListedPack>,
+        unreadable: Vec<String>,
     }
     "listed pack" ListedPack {
         at: Timestamp, form: String, complete: bool, turns: Null<u64>, files: u64, content: u64, bytes: u64,

@@ -95,10 +95,10 @@ fn all_is_done_and_nothing_is_said() {
     assert_snapshot!(ran.shown(&place), @r"
     exit: 0
     --- stdout
-    index   3 entries, all as on the disk
-    commit  nothing has changed; 9 files in the history
-    backup  [ROOT]/store: 1 thing packed, 3.4 kB in the store; 4 unchanged
-    prune   [ROOT]/store: nothing to let go of; 2 snapshots kept
+    index    3 entries, all as on the disk
+    commit   nothing has changed; 9 files in the history
+    backup   [ROOT]/store: nothing has changed; 5 as they were
+    prune    [ROOT]/store: nothing to let go of; 2 snapshots kept
     The record: [ROOT]/me/workbuddy_home/.wbhome/runs/20240615T120000Z_2.json
     --- stderr
     ");
@@ -114,10 +114,10 @@ fn a_dry_run_says_what_each_stage_would_do() {
     assert_snapshot!(ran.shown(&place), @r"
     exit: 0
     --- stdout
-    index   1 added; 4 entries
-    commit  4 sessions: +4 turns, 4 files
-    backup  [ROOT]/store: 6 things to pack, 4.6 kB; 0 unchanged
-    prune   [ROOT]/store: nothing to let go of; 0 snapshots kept
+    index    1 added; 4 entries
+    commit   4 sessions: +4 turns, 4 files
+    backup   [ROOT]/store: 6 things to pack, 4.6 kB; 0 unchanged
+    prune    [ROOT]/store: nothing to let go of; 0 snapshots kept
     Nothing was changed.
     --- stderr
     ");
@@ -136,10 +136,10 @@ fn a_store_that_is_missing_is_said_once_and_the_rest_is_done() {
     assert_snapshot!(ran.shown(&place), @r"
     exit: 1
     --- stdout
-    backup  [ROOT]/store: failed
-    index   3 entries, all as on the disk
-    commit  3 sessions: +3 turns, 3 files
-    prune   [ROOT]/store: not done: its backup has not been good, so everything stays
+    backup   [ROOT]/store: failed
+    index    3 entries, all as on the disk
+    commit   3 sessions: +3 turns, 3 files
+    prune    [ROOT]/store: not done: its backup has not been good, so everything stays
     --- stderr
     to nobody
     error: backup: there is no backup store: [ROOT]/store

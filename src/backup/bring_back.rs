@@ -192,10 +192,12 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
     at_work(home, &plan, agents)?;
     let root = open(home)?;
     plan.replaces = mend::look(&root, &plan.to)?.is_some();
-    if let (true, Some(members)) = (plan.replaces, members) {
-        plan.newer = match plan.as_archive {
-            true => newer_archive(&root, &plan)?,
-            false => newer(&root, &plan, &members, context.stop)?,
+    if plan.replaces {
+        plan.newer = match (plan.as_archive, members) {
+            (true, _) => newer_archive(&root, &plan)?,
+            (false, Some(members)) => newer(&root, &plan, &members, context.stop)?,
+            // Told once it is unpacked.
+            (false, None) => Vec::new(),
         };
         refuse_newer(&plan, request)?;
     }
@@ -671,12 +673,14 @@ pub fn apply(
         let into = Dir::open(&folder).map_err(|e| Error::io("can not open", &folder, e))?;
         let built = build(home, &mut plan, request, &into, context)?;
         // Perhaps it is another pack than the one that was looked into.
-        if plan.replaces && !plan.as_archive {
+        if plan.replaces {
             refuse_newer_than(&root, &mut plan, request, &into, context)?;
         }
-        Ok((built, into))
+        failpoint::hit("restore-backup.built");
+        let steps = steps(home, &root, &plan, &built, &into, &act)?;
+        Ok((built, steps))
     })();
-    let (built, into) = match built {
+    let (built, steps) = match built {
         Ok(built) => built,
         Err(error) => {
             // Nothing but copies lies in it, and nobody has been told of it.
@@ -685,8 +689,6 @@ pub fn apply(
             return Err(error);
         }
     };
-    failpoint::hit("restore-backup.built");
-    let steps = steps(home, &root, &plan, &built, &into, &act)?;
     let completed =
         journal::begin(home, "restore", steps, context)?.complete_telling(home, context)?;
     let left = completed.left.iter().map(ToString::to_string).collect();
@@ -702,6 +704,10 @@ fn refuse_newer_than(
     into: &Dir,
     context: &Context,
 ) -> Result<()> {
+    if plan.as_archive {
+        plan.newer = newer_archive(root, plan)?;
+        return refuse_newer(plan, request);
+    }
     let name = plan.own_name();
     let rel = plan.rel.as_path();
     let mut names: Vec<Member> = Vec::new();

@@ -100,8 +100,7 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan> {
     }
     if let Some((_, client)) = disk::sync_folder(dir) {
         plan.notes.push(format!("the store lies in a folder of {client}: what is backed up there leaves this machine, and what the client removes is gone"));
-        plan.without_state =
-            (!request.with_state).then(|| format!("the store lies in a folder of {client}"));
+        plan.without_state = synced(dir).filter(|_| !request.with_state);
     }
     if on_one_disk(home.root(), dir) {
         plan.notes.push("the store lies on the same filesystem as the home: it helps against slips, and not against a dead disk".to_owned());
@@ -229,7 +228,7 @@ fn make(home: &LockedHome, plan: &mut Plan, request: &Request, context: &Context
     if !keeps_private(&dir).map_err(fail)? {
         plan.notes.push("the store's filesystem keeps no permissions: everybody who can read the disk can read the packs".to_owned());
         if !request.with_state && plan.without_state.is_none() {
-            plan.without_state = Some("the store's filesystem keeps no permissions".to_owned());
+            plan.without_state = Some(NOT_PRIVATE.to_owned());
         }
     }
     for folder in [PACKS, SNAPSHOTS] {
@@ -237,6 +236,19 @@ fn make(home: &LockedHome, plan: &mut Plan, request: &Request, context: &Context
     }
     let marker = Marker::of(home, context.clock.now(), plan.without_state.clone())?;
     write_marker(&dir, &marker, false).map_err(fail)
+}
+
+const NOT_PRIVATE: &str = "the store's filesystem keeps no permissions";
+
+fn synced(dir: &Path) -> Option<String> {
+    let (_, client) = disk::sync_folder(dir)?;
+    Some(format!("the store lies in a folder of {client}"))
+}
+
+/// Why the agent application's own folder should not be kept in a store, if so.
+pub(super) fn not_for_state(path: &Path, dir: &Dir) -> std::io::Result<Option<String>> {
+    let private = keeps_private(dir)?;
+    Ok(synced(path).or_else(|| (!private).then(|| NOT_PRIVATE.to_owned())))
 }
 
 /// Whether what only its owner may read stays so.

@@ -78,6 +78,8 @@ pub struct OfSession {
     pub standing: Option<Standing>,
     /// Its packs, the newest first.
     pub packs: Vec<ListedPack>,
+    /// Snapshots that can not be read.
+    pub unreadable: Vec<String>,
 }
 
 /// Lists the snapshots.
@@ -140,14 +142,21 @@ pub fn of_session(store: &Store, session: &SessionId) -> Result<OfSession> {
     let place = Place::Session(session.clone());
     let (mut packs, mut known) = (Vec::new(), BTreeSet::new());
     let mut standing = None;
-    for (n, at) in store.snapshots()?.into_iter().rev().enumerate() {
-        let Ok(snapshot) = store.snapshot(at) else {
-            continue;
+    let (mut unreadable, mut first) = (Vec::new(), true);
+    for at in store.snapshots()?.into_iter().rev() {
+        let snapshot = match store.snapshot(at) {
+            Ok(snapshot) => snapshot,
+            Err(error) if error.kind() == Kind::Newer => return Err(error),
+            Err(error) => {
+                unreadable.push(error.to_string());
+                continue;
+            }
         };
+        let is_newest = std::mem::take(&mut first);
         let Some(item) = snapshot.item(&place) else {
             continue;
         };
-        if n == 0 {
+        if is_newest {
             standing = Some(item.standing);
         }
         for pack in item.packs() {
@@ -174,5 +183,6 @@ pub fn of_session(store: &Store, session: &SessionId) -> Result<OfSession> {
         session: session.clone(),
         standing,
         packs,
+        unreadable,
     })
 }

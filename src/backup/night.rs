@@ -203,10 +203,11 @@ impl<'a> Night<'a> {
         if plan.clock.is_some() {
             return Ok(0);
         }
-        let there: BTreeSet<Place> = plan.found.keys().cloned().collect();
+        let packed = self.made.iter().map(|(todo, _)| todo.source.place.clone());
+        let packed: BTreeSet<Place> = packed.collect();
         let run = prune::Under {
             at: plan.at,
-            there: &there,
+            packed: &packed,
         };
         let keep = prune::Keep {
             snapshots: self.request.keep,
@@ -300,7 +301,7 @@ impl<'a> Night<'a> {
                 path: disk::real_path(self.home.root())?.into(),
                 device: Device::this(),
                 commit: self.request.commit.clone(),
-                state: of_state::then(self.request)?,
+                state: of_state::then(self.request),
             },
             items,
         };

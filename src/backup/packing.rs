@@ -377,7 +377,7 @@ impl Packing<'_> {
 
 fn source_or_stop(error: Error) -> Trouble {
     match error.kind() {
-        crate::base::Kind::Interrupted => Trouble::Store(error),
+        Kind::Interrupted => Trouble::Store(error),
         _ => Trouble::Source(error),
     }
 }

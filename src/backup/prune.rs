@@ -13,6 +13,7 @@ use super::{LockedStore, Place, Store, packing, retention};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
 use crate::disk::{self, FileKind, TEMPORARY_PREFIX};
+use crate::home::folded;
 
 /// A pack that goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -43,7 +44,7 @@ pub struct Plan {
     pub packs_kept: u64,
 }
 
-/// What went. The same words: a plan is carried out whole, or not at all.
+/// What went. The same words: an interrupted prune is an error, and what it has not removed stays for the next.
 pub type Outcome = Plan;
 
 /// How long things are kept.
@@ -60,8 +61,8 @@ pub struct Keep {
 pub(super) struct Under<'r> {
     /// The moment in the names of its packs.
     pub at: Timestamp,
-    /// What is in the home, and so needs no pack that no snapshot knows.
-    pub there: &'r BTreeSet<Place>,
+    /// What it has packed, and so needs no pack that no snapshot knows.
+    pub packed: &'r BTreeSet<Place>,
 }
 
 /// Says what may go.
@@ -88,11 +89,11 @@ pub(super) fn plan_for(
     let going = retention::expired(&snapshots, now, keep.snapshots);
     let (expired, kept) = snapshots.split_at(going);
     let (mut named, mut known) = (BTreeSet::new(), BTreeSet::new());
-    let folder = |place: &Place| place.folder().to_string_lossy().to_lowercase();
+    let folder = |place: &Place| folded(&place.folder().to_string_lossy());
     for snapshot in expired.iter().filter_map(|at| store.snapshot(*at).ok()) {
         known.extend(snapshot.items.iter().map(|item| folder(&item.place)));
     }
-    known.extend(run.iter().flat_map(|run| run.there).map(folder));
+    known.extend(run.iter().flat_map(|run| run.packed).map(folder));
     for at in kept {
         let snapshot = store.snapshot(*at).map_err(|error| {
             error.hint("nothing was removed: what this snapshot needs is not known")
@@ -124,7 +125,7 @@ pub(super) fn plan_for(
             continue;
         }
         let of = Path::new(&pack.file).parent().unwrap_or(Path::new(""));
-        let is_known = known.contains(&of.to_string_lossy().to_lowercase());
+        let is_known = known.contains(&folded(&of.to_string_lossy()));
         let lately = |at| !retention::is_older(at, now, keep.deleted);
         if !is_known && moment.is_some_and(lately) {
             plan.packs_kept += 1;

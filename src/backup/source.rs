@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use jiff::Timestamp;
 
 use super::{Item, PackRef, Place, Snapshot, Store};
-use crate::base::{Context, Error, Kind, Result, human};
+use crate::base::{Context, Error, Kind, Result};
 
 /// A store, looked at as of a moment.
 #[derive(Debug)]
@@ -158,9 +158,4 @@ fn without_snapshot(store: &Store, until: Option<Timestamp>, oldest: Option<Time
         Some(oldest) => error.hint(format!("the oldest is of {oldest}; --at names a moment")),
         None => error.hint("`wbhome backup run` makes the first"),
     }
-}
-
-/// How old a pack is, for a person.
-pub fn aged(pack: &PackRef, context: &Context) -> String {
-    format!("{} ({})", pack.at, human::age(context.clock.now(), pack.at))
 }

@@ -55,9 +55,14 @@ pub fn adoption(home: &Home, store: &Store, force: bool) -> Result<Adopted> {
 pub fn adopt(home: &Home, store: &LockedStore, force: bool) -> Result<Adopted> {
     let adopted = adoption(home, store, force)?;
     let former = store.marker();
-    let marker = Marker::of(home, former.created, former.without_state.clone())?;
-    init::write_marker(&store.dir, &marker, true)
-        .map_err(|e| Error::io("can not write the marker in", store.path(), e))?;
+    let fail = |e| Error::io("can not write the marker in", store.path(), e);
+    // With the marker it is lost whether a person wanted the application's folder there.
+    let without_state = match store.marker_is_lost() {
+        true => init::not_for_state(store.path(), &store.dir).map_err(fail)?,
+        false => former.without_state.clone(),
+    };
+    let marker = Marker::of(home, former.created, without_state)?;
+    init::write_marker(&store.dir, &marker, true).map_err(fail)?;
     Ok(adopted)
 }
 

@@ -73,9 +73,17 @@ const HOME: &str = "home";
 const STATE: &str = "state";
 const CHECKED: &str = "checked";
 
-/// What of `.wbhome/` belongs to this place and moment, and is not in a snapshot. And what drills write themselves: each
+/// What of `.wbhome/` belongs to this place and moment, and is not in a snapshot. And the records of drills and nights: each
 /// would make the next say that something is newer.
-const OWN: [&str; 6] = ["lock", "journal", "tmp", "trash", "cache.json", "drills"];
+const OWN: [&str; 7] = [
+    "lock",
+    "journal",
+    "tmp",
+    "trash",
+    "cache.json",
+    "drills",
+    "runs",
+];
 
 /// What a drill would do.
 ///
@@ -281,9 +289,12 @@ impl Drill<'_> {
         // A store that was made without it says so.
         let unwanted = self.store.marker().without_state.as_deref();
         for folder in self.request.state.iter().filter(|_| unwanted.is_none()) {
-            let folder = disk::real_path(folder)?;
-            match agent_state::portions(&folder, &saved, context) {
-                Ok(portions) => states.push((folder, portions)),
+            let folder = disk::real_path(folder).and_then(|folder| {
+                let portions = agent_state::portions(&folder, &saved, context)?;
+                Ok((folder, portions))
+            });
+            match folder {
+                Ok(found) => states.push(found),
                 Err(error) if error.kind() == Kind::Interrupted => return Err(error),
                 // It may be what was lost: what the store has of it comes back all the same.
                 Err(error) => report.warnings.push(error.to_string()),

@@ -103,7 +103,10 @@ pub fn plan(request: &Request, context: &Context) -> Result<Plan> {
     let standing = place::look(&to)?;
     let source = Source::of(&store, request.at, context)?;
     let snapshot = source.snapshot();
-    refuse_state_place(request, &store, snapshot)?;
+    match &standing {
+        place::Standing::Ready(ready) => refuse_other(ready, request, snapshot)?,
+        _ => refuse_state_place(request, &store, snapshot)?,
+    }
     let surviving = match &request.git {
         Some(path) => Some(surviving(path, snapshot, request)?),
         None => None,
@@ -159,47 +162,67 @@ fn refuse_place(request: &Request, store: &Store, to: &Path) -> Result<()> {
             .at(to)
             .hint(format!("choose a folder outside {}", human::path(outer))));
     }
+    Ok(())
+}
+
+/// Where what the agent application had can not be: in the home or around it, in the store, where the application has its
+/// own, and where something lies already.
+fn refuse_state_place(request: &Request, store: &Store, snapshot: &Snapshot) -> Result<()> {
     let Some(state) = &request.state_to else {
         return Ok(());
     };
-    let state = disk::real_path(state)?;
-    if state.starts_with(to) || to.starts_with(&state) {
+    let (state, to) = (disk::real_path(state)?, disk::real_path(&request.to)?);
+    let within = |outer: &Path| {
+        Error::failed("the folder for the agent application would lie in another:")
+            .at(&state)
+            .hint(format!(
+                "--state-to names a folder outside {}",
+                human::path(outer)
+            ))
+    };
+    if state.starts_with(&to) || to.starts_with(&state) {
         return Err(Error::failed(
             "the home and the folder for the agent application lie in each other:",
         )
         .at(state)
         .hint("--state-to names a folder beside it"));
     }
-    // Laid, and only to be moved up, by a run that was killed.
-    if disk::exists(&state.join(place::RESTORING).join(place::READY)) {
-        return Ok(());
-    }
-    place::look(&state).map(|_| ())
-}
-
-/// The folder for what the agent application had is neither in the store nor where the application has its own.
-fn refuse_state_place(request: &Request, store: &Store, snapshot: &Snapshot) -> Result<()> {
-    let Some(to) = request.state_to.as_ref().filter(|_| !request.rehearsal) else {
-        return Ok(());
-    };
     let own = snapshot.home.state.iter().map(|state| &*state.path);
     for outer in own
         .chain([store.path()])
         .filter(|outer| disk::exists(outer))
     {
-        let inside = disk::is_inside(to, outer);
-        if inside.map_err(|e| Error::io("can not look at", to, e))? {
-            return Err(Error::failed(
-                "the folder for the agent application would lie in another:",
-            )
-            .at(to)
-            .hint(format!(
-                "--state-to names a folder outside {}",
-                human::path(outer)
-            )));
+        let inside = disk::is_inside(&state, outer);
+        if !request.rehearsal && inside.map_err(|e| Error::io("can not look at", &state, e))? {
+            return Err(within(outer));
         }
     }
-    Ok(())
+    // Laid, and only to be moved up, by a run that was killed.
+    match state::is_laid(&state) {
+        true => Ok(()),
+        false => place::look(&state).map(|_| ()),
+    }
+}
+
+/// Whether what a stopped run has completed is what is asked for.
+fn refuse_other(ready: &Ready, request: &Request, snapshot: &Snapshot) -> Result<()> {
+    let state = request
+        .state_to
+        .as_deref()
+        .map(disk::real_path)
+        .transpose()?;
+    let done = &ready.outcome;
+    let laid = done.state.as_ref().map(|state| state.to.to_path_buf());
+    let same = (done.snapshot, &done.home) == (snapshot.at, &snapshot.home.id) && laid == state;
+    match same {
+        true => Ok(()),
+        false => Err(Error::failed(format!(
+            "another restore, as of {}, was stopped there and is complete but for the last renames:",
+            done.snapshot
+        ))
+        .at(&request.to)
+        .hint("the same command again finishes it; or name another folder")),
+    }
 }
 
 /// The repository, if it is that of the home: it has the commit that was the newest when the snapshot was made.
@@ -334,7 +357,7 @@ pub fn apply(plan: Plan, context: &Context) -> Result<Outcome> {
     let begun = Instant::now();
     if let place::Standing::Ready(mut ready) = plan.standing {
         let site = Site::take(&plan.request.to, true)?;
-        site.move_up(&ready, context)?;
+        move_up(&site, &ready, context)?;
         ready.outcome.continued = true;
         return Ok(ready.outcome);
     }
@@ -344,10 +367,13 @@ pub fn apply(plan: Plan, context: &Context) -> Result<Outcome> {
     context.progress.stage("restoring", plan.content());
     let built = build(&plan, &site, begun, context);
     context.progress.finish();
-    let ready = match built {
+    let ready = match built.and_then(|ready| site.ready(&ready).map(|()| ready)) {
         Ok(ready) => ready,
         Err(error) => {
             site.give_up();
+            if let Some(state) = &plan.request.state_to {
+                state::give_up(state);
+            }
             if !existed {
                 // It was made for this.
                 let _ = remove_empty(&plan.request.to);
@@ -355,11 +381,18 @@ pub fn apply(plan: Plan, context: &Context) -> Result<Outcome> {
             return Err(error);
         }
     };
-    site.ready(&ready)?;
-    site.move_up(&ready, context)?;
+    move_up(&site, &ready, context)?;
     let mut outcome = ready.outcome;
     outcome.seconds = begun.elapsed().as_secs_f64();
     Ok(outcome)
+}
+
+/// What the application had first: the home is what says that there is nothing left to do.
+fn move_up(site: &Site, ready: &Ready, context: &Context) -> Result<()> {
+    if let Some(state) = &ready.outcome.state {
+        state::move_up(&state.to)?;
+    }
+    site.move_up(ready, context)
 }
 
 fn remove_empty(path: &Path) -> std::io::Result<()> {

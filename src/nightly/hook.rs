@@ -39,6 +39,9 @@ pub(super) fn run(home: &Home, settings: &Nightly, record: &Record, stop: &Stop)
         _ => ("on_failure", &settings.on_failure),
     };
     let command = command.as_ref()?.of(home)?;
+    // A night that was interrupted is told of all the same.
+    let anew = Stop::new();
+    let stop = if stop.raised() { &anew } else { stop };
     let ran = disk::run_in(home.root(), command, &record.document(), stop);
     let interrupted = matches!(&ran, Err(error) if error.kind() == Kind::Interrupted);
     let (code, trouble) = match ran {

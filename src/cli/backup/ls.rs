@@ -42,7 +42,8 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
     let act = |folder: &Path| {
         let listed = list::of_session(&Store::open_of(folder, &home)?, &session)?;
         match listed.packs.is_empty() {
-            false => Ok((listed, Exit::Done)),
+            false if listed.unreadable.is_empty() => Ok((listed, Exit::Done)),
+            false => Ok((listed, Exit::Partial)),
             true => Err(Error::failed(format!(
                 "no snapshot knows a session `{}`:",
                 human::escape(session.as_str())
@@ -85,6 +86,9 @@ fn write(out: &mut String, listed: &Outcome, ctx: &Context) {
 }
 
 fn write_session(out: &mut String, listed: &OfSession, ctx: &Context) {
+    for unreadable in &listed.unreadable {
+        let _ = writeln!(out, "  can not be read: {unreadable}");
+    }
     let _ = writeln!(out, "{}", styled(STRONG, human::path(&listed.store)));
     for pack in &listed.packs {
         let mut notes = String::new();

@@ -180,7 +180,11 @@ fn not_given(
             wanted.extend(surviving.below(&path)?);
         }
     }
-    let known: HashSet<&str> = snapshot.items.iter().map(|item| item.place.top()).collect();
+    let sessions = snapshot.items.iter().filter_map(|item| match &item.place {
+        Place::Session(id) => Some(id.as_str()),
+        _ => None,
+    });
+    let known: HashSet<&str> = sessions.collect();
     for name in surviving.sessions()? {
         let path = Path::new("sessions").join(&name);
         if is_there(root, &path)? || ground.archived.contains(&name) {

@@ -39,6 +39,7 @@ pub(super) fn lay(
     disk::create_private_folder(to)?;
     let top = Dir::open(to).map_err(fail)?;
     if let Some(ready) = Ready::read(to)? {
+        // Laid by a run that was killed before the home was.
         let snapshot = source.snapshot();
         if (ready.snapshot, &ready.home) != (snapshot.at, &snapshot.home.id) {
             return Err(Error::failed(format!(
@@ -48,7 +49,6 @@ pub(super) fn lay(
             .at(to)
             .hint("the same command again finishes it; or name another folder"));
         }
-        ready.move_up(to, &top)?;
         return Ok(ready.told(outcome));
     }
     let before = Lacking::of(outcome);
@@ -94,11 +94,37 @@ pub(super) fn lay(
     let text = serde_json::to_vec(&ready).map_err(|e| fail(e.into()))?;
     disk::write_new(&to.join(RESTORING).join(READY), &text, 0o600)?;
     failpoint::hit("restore-all.state-ready");
-    ready.move_up(to, &top)?;
     Ok(ready.back)
 }
 
-/// What is laid and only has to be moved up: a run that is killed from here on is gone on with.
+/// Moves up what was laid, when the home is complete, too: a run that was killed before begins anew, and one that is killed
+/// now is gone on with.
+///
+/// # Errors
+/// What can not be moved.
+pub(super) fn move_up(to: &Path) -> Result<()> {
+    match Ready::read(to)? {
+        Some(ready) => {
+            let top = Dir::open(to).map_err(|e| Error::io("can not open", to, e))?;
+            ready.move_up(to, &top)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Takes away what was laid and not moved up. What stays is known by its name.
+pub(super) fn give_up(to: &Path) {
+    if let Ok(top) = Dir::open(to) {
+        let _ = disk::remove_tree(&top, OsStr::new(RESTORING));
+    }
+}
+
+/// Whether a run that was stopped has laid everything there.
+pub(super) fn is_laid(to: &Path) -> bool {
+    disk::exists(&to.join(RESTORING).join(READY))
+}
+
+/// What is laid and only has to be moved up.
 #[derive(Serialize, Deserialize)]
 struct Ready {
     snapshot: Timestamp,
