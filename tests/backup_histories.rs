@@ -30,6 +30,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::Value;
+use support::cold::noise;
 use support::{Place, Ran};
 use wbhome::archive::{away, back};
 use wbhome::backup::{LockedStore, Store, prune, run};
@@ -509,15 +510,6 @@ struct World {
     /// Contents of packs and archives that were read already, by what tells one file from another.
     read: RefCell<HashMap<Lying, (Content, String)>>,
     leftovers: u64,
-}
-
-/// So that a heavy file can not be compressed, nor two of them together.
-fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&seed.to_le_bytes());
-    hasher.finalize_xof().fill(&mut bytes);
-    bytes
 }
 
 fn digest(bytes: &[u8]) -> (u64, String) {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use support::cold::kept;
+use support::cold::{damage, files_in, kept};
 use support::{Entry, Place, Ran, differences, tree};
 
 /// The store of a test.
@@ -143,20 +143,7 @@ fn the_home_comes_back_as_it_was() {
 /// The packs of a session in the store, the oldest first.
 fn packs(place: &Place, session: &str) -> Vec<PathBuf> {
     let folder = place.path(STORE).join("packs/sessions").join(session);
-    let mut packs: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    packs.sort();
-    packs
-}
-
-/// Changes a byte in the middle of a file.
-fn damage(path: &Path) {
-    let mut content = std::fs::read(path).unwrap();
-    let middle = content.len() / 2;
-    content[middle] ^= 0x55;
-    std::fs::write(path, content).unwrap();
+    files_in(folder)
 }
 
 #[test]

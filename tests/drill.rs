@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use support::Place;
+use support::cold::files_in;
 
 /// A home with sessions, a store, and a first night.
 fn place() -> Place {
@@ -50,12 +51,7 @@ fn kind<'r>(report: &'r Value, data: &str) -> &'r Value {
 
 fn packs(place: &Place, of: &str) -> Vec<PathBuf> {
     let folder = place.path("cold/store/packs").join(of);
-    let mut packs: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    packs.sort();
-    packs
+    files_in(folder)
 }
 
 /// Turns a byte in the middle of a file.

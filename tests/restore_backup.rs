@@ -11,6 +11,7 @@ mod support;
 
 use std::path::PathBuf;
 
+use support::cold::{damage, files_in};
 use support::{Place, Ran, differences, tree};
 
 const LATER: &str = "2024-06-18T03:00:00Z";
@@ -53,20 +54,8 @@ impl Backed for Place {
 
     fn packs_of(&self, session: &str) -> Vec<PathBuf> {
         let folder = self.path("cold/packs/sessions").join(session);
-        let mut packs: Vec<PathBuf> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        packs.sort();
-        packs
+        files_in(folder)
     }
-}
-
-fn damage(path: &std::path::Path) {
-    let mut content = std::fs::read(path).unwrap();
-    let middle = content.len() / 2;
-    content[middle] ^= 0x55;
-    std::fs::write(path, content).unwrap();
 }
 
 #[test]

@@ -28,6 +28,22 @@ pub fn noise(seed: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
+/// Changes a byte in the middle of a file.
+pub fn damage(path: &Path) {
+    let mut content = std::fs::read(path).unwrap();
+    let middle = content.len() / 2;
+    content[middle] ^= 0x55;
+    std::fs::write(path, content).unwrap();
+}
+
+/// The files in a folder, by name: of packs the oldest first.
+pub fn files_in(folder: PathBuf) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
 impl Place {
     /// [`Place::with_sessions`] with the store `cold`.
     pub fn with_store() -> Place {

@@ -4,18 +4,16 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::report::{Command, Report, Wrong};
 use crate::base::{Context, Error, Kind, Result};
 use crate::check::{self, Finding, Options};
-use crate::disk::{self, Dir, Entry, FileKind};
+use crate::disk::{self, Dir, Entry};
 use crate::history;
 use crate::home::{Config, Home, Index};
 use crate::migrate;
 use crate::paths::database;
 use crate::sessions::reconcile;
-use crate::state::live_copy::{SMALLEST_DATABASE, check_database, is_database};
+use crate::state::live_copy::{check_database, databases_in};
 
 /// Looks at the rebuilt home beside the live one.
 ///
@@ -106,23 +104,7 @@ pub(super) fn databases(
     let root = Dir::open(rebuilt).map_err(fail)?;
     let skip = |rel: &Path, entry: &Entry| rel.as_os_str().is_empty() && entry.name == ".git";
     let tree = disk::walk(&root, &skip, context.stop)?;
-    let files: Vec<(PathBuf, &Entry)> = tree
-        .entries()
-        .filter(|(_, entry)| {
-            let meta = &entry.meta;
-            meta.kind == FileKind::File && meta.size >= SMALLEST_DATABASE
-        })
-        .collect();
-    let found: Vec<PathBuf> = files
-        .into_par_iter()
-        .filter(|(rel, entry)| {
-            root.open_beneath(rel.parent().unwrap_or(Path::new("")))
-                .and_then(|dir| is_database(&dir, &entry.name))
-                .unwrap_or(false)
-        })
-        .map(|(rel, _)| rel)
-        .collect();
-    for rel in found {
+    for rel in databases_in(&root, &tree) {
         context.stop.check()?;
         report.databases += 1;
         let Err(error) = check_one(&root, rebuilt, &rel, scratch, context) else {
