@@ -672,8 +672,10 @@ fn an_archive_that_is_replaced_meanwhile_costs_no_session() {
             fs::rename(&other, place.home().join(PACK)).unwrap();
             run.join().unwrap()
         });
-        // Either it was put away before the other came, or it is where it was.
-        match place.home().join("sessions").join(ID).exists() {
+        // Either it was put away before the other came, or it is where it was; or in the trash, when the other came
+        // between the two, which is said.
+        let stays = place.home().join("sessions").join(ID).exists();
+        match stays || ran.code == Some(3) {
             true => place.nothing_lost(&contents),
             false => assert_eq!(ran.code, Some(0), "{delay} ms: {ran:?}"),
         }

@@ -12,37 +12,11 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use support::corpus::Corpus;
+use support::kill::{Rng, killed};
 use support::{Entry, Place, differences, tree};
-
-/// Random numbers: SplitMix64.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % limit
-    }
-}
-
-/// A home of eight sessions.
-fn home() -> Place {
-    let place = Place::with_home();
-    let corpus = Corpus {
-        sessions: 8,
-        ..Corpus::default()
-    };
-    corpus.write(&place.path("made")).unwrap();
-    std::fs::remove_dir_all(place.home().join("sessions")).unwrap();
-    std::fs::rename(place.path("made/sessions"), place.home().join("sessions")).unwrap();
-    place.ok(["index", "-q"]);
-    place
-}
 
 fn sessions(place: &Place) -> BTreeMap<Vec<u8>, Entry> {
     let mut sessions = tree(&place.home().join("sessions"));
@@ -58,20 +32,9 @@ fn ids(place: &Place) -> Vec<String> {
         .collect()
 }
 
-/// Runs a command and kills it after so long; whether it was still running then.
-fn killed(place: &Place, args: &[String], after: Duration) -> bool {
-    let mut child = place.command().args(args).arg("-q").spawn().unwrap();
-    std::thread::sleep(after);
-    let running = child.try_wait().unwrap().is_none();
-    let _ = child.kill();
-    child.wait().unwrap();
-    running
-}
-
 /// Kills both verbs in turn until each was hit so often while it was running.
-fn kill_often(hits: u64, seed: u64) {
-    let mut rng = Rng(seed);
-    let place = home();
+fn kill_often(hits: u64, mut rng: Rng) {
+    let place = Place::with_corpus(&Corpus::default());
     let (before, ids) = (sessions(&place), ids(&place));
     let args = |verb: &str| -> Vec<String> {
         let verb = std::iter::once(verb.to_owned());
@@ -94,8 +57,9 @@ fn kill_often(hits: u64, seed: u64) {
         if verb == "unarchive" {
             place.ok(args("archive"));
         }
-        let limit = takes[verb].as_micros() as u64 + 1;
-        let was = killed(&place, &args(verb), Duration::from_micros(rng.below(limit)));
+        let mut command = place.command();
+        command.args(args(verb));
+        let was = killed(command, rng.within(takes[verb]));
         *running.get_mut(verb).unwrap() += u64::from(was);
         // Every session is in its folder or in its archive, and the index knows.
         place.ok(["index", "-q"]);
@@ -124,16 +88,11 @@ fn kill_often(hits: u64, seed: u64) {
 
 #[test]
 fn a_dozen_kills() {
-    kill_often(4, 5);
+    kill_often(4, Rng(5));
 }
 
 #[test]
 #[ignore = "some minutes; run by hand"]
 fn fifty_kills() {
-    let seed = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap()
-        .as_nanos();
-    eprintln!("seed {seed}");
-    kill_often(50, seed as u64);
+    kill_often(50, Rng::seeded());
 }

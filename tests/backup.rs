@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
-use support::cold::{item, named, packed, read, rest};
+use support::cold::{item, named, noise, packed, read, rest};
 use support::{Place, differences, tree};
 
 const CRAWLER: &str = "20240603_crawler";
@@ -428,6 +428,20 @@ fn a_folder_that_was_emptied_or_is_gone_keeps_its_pack_until_somebody_says_so() 
     assert_eq!(packs_of(&place), [""; 0]);
 }
 
+/// Logs are there to be cut.
+#[test]
+fn a_session_whose_log_was_rotated_has_not_shrunk() {
+    let place = Place::with_store();
+    let log = format!("sessions/{CRAWLER}/logs/agent_run.log");
+    place.put_home(&log, "a line\n".repeat(100_000));
+    place.backup(1, 0);
+    place.put_home(&log, "");
+    place.put_home(&format!("{log}-20240602.zst"), "small");
+    let ran = place.backup(2, 0);
+    assert_eq!(packed(&ran), [CRAWLER]);
+    assert_eq!(ran["shrunken"].as_array().unwrap().len(), 0, "{ran}");
+}
+
 #[test]
 fn half_of_the_sessions_gone_is_a_folder_that_is_not_there() {
     let place = Place::with_store();
@@ -625,4 +639,215 @@ fn several_stores_do_without_each_other() {
         .at(4, &["backup", "run", "--store", "second", "--json"])
         .json();
     assert_eq!(alone["stores"].as_array().unwrap().len(), 1);
+}
+
+/// A sync client has cut it short since it was copied.
+#[test]
+fn a_damaged_archive_does_not_take_the_place_of_the_copy_that_was_whole() {
+    let place = Place::with_store();
+    place.put_home(
+        &format!("sessions/{CRAWLER}/artifacts/a.bin"),
+        noise(1, 50_000),
+    );
+    place.at(1, &["archive", CRAWLER, "-y", "-q"]).expect(0);
+    place.backup(1, 0);
+    let whole = item(&place.snapshot(), CRAWLER).unwrap()["newest"]["file"].clone();
+    let archive = place.home().join(format!("archive/{CRAWLER}.tar.zst"));
+    let bytes = std::fs::read(&archive).unwrap();
+    for (day, length) in [(2, bytes.len() * 3 / 5), (3, 0)] {
+        std::fs::write(&archive, &bytes[..length]).unwrap();
+        let ran = place.backup(day, 3);
+        assert_eq!(ran["unread"][0]["what"], CRAWLER, "{ran}");
+        assert!(
+            ran["unread"][0]["why"]
+                .as_str()
+                .unwrap()
+                .contains("the archive is damaged"),
+            "{ran}"
+        );
+        // It is told again, and not copied again.
+        assert_eq!(packed(&place.backup(day, 3)), [""; 0]);
+        assert_eq!(
+            item(&place.snapshot(), CRAWLER).unwrap()["complete"]["file"],
+            whole
+        );
+    }
+    place.at(60, &["backup", "run", "-q"]).expect(3);
+    place.at(60, &["backup", "prune", "-q"]).expect(0);
+    place
+        .at(60, &["restore", CRAWLER, "--from", "backup", "--to", "out"])
+        .expect(3);
+    let back = std::fs::read(place.path(format!("out/{CRAWLER}.tar.zst"))).unwrap();
+    assert!(back == bytes);
+    // Beside a folder, too.
+    std::fs::write(&archive, &bytes).unwrap();
+    place
+        .at(61, &["unarchive", CRAWLER, "--keep", "-q"])
+        .expect(0);
+    place.backup(61, 0);
+    std::fs::write(&archive, "").unwrap();
+    place.backup(62, 3);
+    place.at(100, &["backup", "run", "-q"]).expect(3);
+    place.at(100, &["backup", "prune", "-q"]).expect(0);
+    place
+        .at(100, &["restore", "--all", "--from", "cold", "--to", "back"])
+        .expect(3)
+        .says(&["is damaged: packs/sessions/20240603_crawler/20240801T030000Z-archive.tar.zst"]);
+    let back = std::fs::read(place.path(format!("back/archive/{CRAWLER}.tar.zst"))).unwrap();
+    assert!(back == bytes);
+    let kept = item(&place.snapshot(), CRAWLER).unwrap()["kept"][0]["pack"].clone();
+    let kept = std::fs::read(place.path("cold").join(kept["file"].as_str().unwrap())).unwrap();
+    assert!(kept == bytes);
+}
+
+/// Sync clients leave them so.
+#[test]
+fn a_turn_that_was_emptied_is_a_turn_that_is_gone() {
+    let place = Place::with_store();
+    turn(&place, CRAWLER, 2);
+    place.put_home(
+        &format!("sessions/{CRAWLER}/artifacts/a.bin"),
+        noise(1, 50_000),
+    );
+    place.backup(1, 0);
+    place.put_home(&format!("sessions/{CRAWLER}/context/turn_002.json"), "");
+    let ran = place.backup(2, 0);
+    assert_eq!(ran["shrunken"][0]["why"], "1 of the 2 turns gone", "{ran}");
+}
+
+/// Its last pack was lost or cut short in the store: the one before it is what is left.
+#[test]
+fn the_pack_before_the_last_one_of_what_is_gone_is_kept_when_that_is_damaged() {
+    for damage in ["gone", "short"] {
+        let place = Place::with_store();
+        place.backup(1, 0);
+        let first = item(&place.snapshot(), CRAWLER).unwrap()["newest"]["file"].clone();
+        turn(&place, CRAWLER, 2);
+        place.backup(2, 0);
+        let last = item(&place.snapshot(), CRAWLER).unwrap()["newest"]["file"].clone();
+        std::fs::remove_dir_all(place.home().join("sessions").join(CRAWLER)).unwrap();
+        place.backup(3, 0);
+        let file = place.path("cold").join(last.as_str().unwrap());
+        match damage {
+            "gone" => std::fs::remove_file(file).unwrap(),
+            _ => std::fs::OpenOptions::new()
+                .write(true)
+                .open(file)
+                .unwrap()
+                .set_len(100)
+                .unwrap(),
+        }
+        let ran = place.backup(4, 3);
+        assert_eq!(ran["missing"][0]["what"], CRAWLER, "{ran}");
+        let again = if damage == "gone" { 0 } else { 3 };
+        assert_eq!(place.backup(40, again)["missing"][0]["what"], CRAWLER);
+        place.at(41, &["backup", "prune", "-q"]).expect(0);
+        assert!(
+            place.packs().contains(&first.as_str().unwrap().to_owned()),
+            "{damage}"
+        );
+        let ran = place.at(41, &["restore", "--all", "--from", "cold", "--to", "back"]);
+        ran.expect(if damage == "gone" { 0 } else { 3 });
+        assert!(
+            place
+                .path("back/sessions")
+                .join(CRAWLER)
+                .join("context/turn_001.json")
+                .exists()
+        );
+    }
+}
+
+/// The only snapshot that knew a session is lost, and the session, too.
+#[test]
+fn a_pack_that_no_snapshot_knows_stays_for_a_while() {
+    let place = Place::with_store();
+    place.backup(1, 0);
+    turn(&place, "20240701_晚", 1);
+    place.backup(2, 0);
+    let pack = item(&place.snapshot(), "20240701_晚").unwrap()["newest"]["file"].clone();
+    let pack = pack.as_str().unwrap().to_owned();
+    std::fs::remove_file(place.snapshots().pop().unwrap()).unwrap();
+    std::fs::remove_dir_all(place.home().join("sessions/20240701_晚")).unwrap();
+    place.backup(3, 0);
+    let pruned = place.at(80, &["backup", "prune", "--json"]).json();
+    assert_eq!(pruned["stores"][0]["unknown"][0]["file"], *pack);
+    assert!(place.packs().contains(&pack));
+    place.at(100, &["backup", "prune", "-q"]).expect(0);
+    assert!(!place.packs().contains(&pack));
+}
+
+#[test]
+fn a_store_that_has_lost_its_marker_is_read_all_the_same() {
+    for garbled in [None, Some("")] {
+        let place = Place::with_store();
+        place.backup(1, 0);
+        let marker = place.path("cold/wbhome-store.json");
+        match garbled {
+            None => std::fs::remove_file(&marker).unwrap(),
+            Some(text) => std::fs::write(&marker, text).unwrap(),
+        }
+        let restore = ["restore", "--all", "--from", "cold", "--to", "back"];
+        place.at(2, &restore).expect(0);
+        place
+            .at(2, &["restore", CRAWLER, "--from", "backup", "--to", "out"])
+            .expect(0);
+        let store = place.store();
+        place
+            .at(2, &["backup", "run"])
+            .expect(1)
+            .says(&["marker", "backup adopt --force"]);
+        place
+            .at(2, &["backup", "adopt", "cold"])
+            .expect(1)
+            .says(&["--force"]);
+        assert_eq!(differences(&store, &place.store()), "");
+        place
+            .at(2, &["backup", "adopt", "--force", "cold"])
+            .expect(0);
+        assert_eq!(packed(&place.backup(3, 0)), ["the home itself"; 0]);
+    }
+}
+
+#[test]
+fn no_store_is_made_where_one_is_missed_or_in_another() {
+    let place = Place::with_store();
+    place.backup(1, 0);
+    let inner = place.at(2, &["backup", "init", "cold/packs/in"]);
+    inner.expect(1).says(&["inside another backup store"]);
+    std::fs::rename(place.path("cold"), place.path("unplugged")).unwrap();
+    std::fs::create_dir(place.path("cold")).unwrap();
+    let again = place.at(2, &["backup", "init", "cold"]);
+    again
+        .expect(1)
+        .says(&["it is not there", "mount it", "--again"]);
+    assert_eq!(std::fs::read_dir(place.path("cold")).unwrap().count(), 0);
+    place
+        .at(2, &["backup", "init", "--again", "cold"])
+        .expect(0);
+    place.backup(2, 0);
+}
+
+#[test]
+fn a_snapshot_of_a_newer_format_is_not_passed_over() {
+    let place = Place::with_store();
+    place.backup(1, 0);
+    place.put_home("wbhome.md", "more");
+    place.backup(2, 0);
+    let newest = place.snapshots().pop().unwrap();
+    let text = std::fs::read_to_string(&newest).unwrap();
+    std::fs::write(&newest, text.replace("\"format\": 1", "\"format\": 2")).unwrap();
+    let restore = ["restore", "--all", "--from", "cold", "--to", "back"];
+    for args in [
+        &["backup", "run"][..],
+        &["backup", "prune"],
+        &["backup", "verify"],
+        &["backup", "ls"],
+        &restore,
+    ] {
+        let ran = place.at(3, args);
+        ran.expect(12).says(&["use the newer wbhome"]);
+    }
+    let older = [&restore[..], &["--at", "2024-06-01T12:00:00Z"]].concat();
+    place.at(3, &older).expect(0);
 }

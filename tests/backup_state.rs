@@ -132,3 +132,37 @@ fn a_database_that_sqlite_does_not_copy_is_packed_as_it_lies() {
     place.at(2, &args).expect(3).says(&["workbuddy.db"]);
     assert!(std::fs::read(place.path("state/workbuddy.db")).unwrap() == bytes);
 }
+
+/// Cut off in the middle of a page, or not even begun as one: it is a database all the same, and its last copy is kept.
+#[test]
+fn a_database_that_was_torn_keeps_its_last_whole_copy() {
+    for torn in ["short", "no header", "gone"] {
+        let (place, state) = place();
+        let other = state.join("other.db");
+        opened(&other)
+            .execute_batch("create table t(x); insert into t values('甲')")
+            .unwrap();
+        place.backup(1, 0);
+        let bytes = std::fs::read(&other).unwrap();
+        let exit = match torn {
+            "short" => std::fs::write(&other, &bytes[..bytes.len() - 100]).map(|()| 3),
+            "no header" => std::fs::write(&other, vec![0; bytes.len()]).map(|()| 0),
+            _ => std::fs::remove_file(&other).map(|()| 0),
+        };
+        let ran = place.backup(2, exit.unwrap());
+        let told = match torn {
+            "short" => &ran["unread"][0]["path"],
+            _ => &ran["shrunken"][0]["why"],
+        };
+        let said = ["other.db", "1 of the 3 databases gone"];
+        assert!(said.contains(&told.as_str().unwrap()), "{torn}: {ran}");
+        place.at(60, &["backup", "run", "-q"]);
+        place.at(60, &["backup", "prune", "-q"]).expect(0);
+        let first = "packs/state-databases/%2Eworkbuddy/20240601T030000Z.tar.zst".to_owned();
+        assert!(
+            place.packs().contains(&first),
+            "{torn}: {:?}",
+            place.packs()
+        );
+    }
+}

@@ -11,70 +11,19 @@
 mod support;
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use support::cold::{item, named, night, packed, read, rest};
+use support::cold::{item, named, night, noise, packed, read, rest};
+use support::mount::Mount;
 use support::{Place, Ran, differences, tree};
 
 const CRAWLER: &str = "20240603_crawler";
 const CLEANING: &str = "20240604_数据清洗";
 
-/// What can not be compressed.
-fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&seed.to_le_bytes());
-    let mut bytes = vec![0; length];
-    hasher.finalize_xof().fill(&mut bytes);
-    bytes
-}
-
 fn put_noise(place: &Place, seed: u64, length: usize) {
     let file = format!("sessions/{CRAWLER}/artifacts/noise.bin");
     place.put_home(&file, noise(seed, length));
-}
-
-/// A filesystem in memory, gone when it is dropped.
-struct Mount(PathBuf);
-
-impl Mount {
-    /// `None`, and said so, where nothing can be mounted.
-    fn new(at: PathBuf, size: &str) -> Option<Mount> {
-        if !support::is_root() || !support::has_tool("mount") {
-            return None;
-        }
-        std::fs::create_dir(&at).unwrap();
-        let mount = Mount(at);
-        let done = mount.run(
-            "mount",
-            &[
-                "-t",
-                "tmpfs",
-                "-o",
-                &format!("size={size},mode=700"),
-                "none",
-            ],
-        );
-        if !done {
-            eprintln!("SKIPPED: nothing can be mounted here");
-        }
-        done.then_some(mount)
-    }
-
-    fn run(&self, tool: &str, args: &[&str]) -> bool {
-        let done = Command::new(tool).args(args).arg(&self.0).output();
-        done.is_ok_and(|done| done.status.success())
-    }
-
-    fn remount(&self, options: &str) {
-        assert!(self.run("mount", &["-o", &format!("remount,{options}")]));
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        self.run("umount", &["-l"]);
-    }
 }
 
 #[test]
@@ -380,7 +329,7 @@ fn a_pack_that_was_damaged_is_found_and_named() {
     let newest = place.snapshots().pop().unwrap();
     std::fs::write(&newest, "{").unwrap();
     place.at(5, &["backup", "verify"]).expect(4);
-    place.at(5, &["backup", "ls"]).expect(0);
+    place.at(5, &["backup", "ls"]).expect(3);
     place
         .at(5, &["backup", "run"])
         .expect(3)
@@ -391,6 +340,34 @@ fn a_pack_that_was_damaged_is_found_and_named() {
         .says(&["20240604T030000Z.json", "nothing was removed"]);
     std::fs::remove_file(newest).unwrap();
     place.at(5, &["backup", "prune"]).expect(0);
+}
+
+/// Where a file can not be made without a name (FAT, NFS), a kill leaves it under a temporary one.
+#[test]
+fn what_a_killed_write_has_left_goes_and_nothing_of_somebody_else() {
+    let place = Place::with_store();
+    place.backup(1, 0);
+    let clean = place.store();
+    let left = [
+        "cold/.wbhome-tmp-0123456789abcdef",
+        "cold/snapshots/.wbhome-tmp-0123456789abcdef",
+        "cold/packs/home/.wbhome-tmp-0123456789abcdef",
+        "cold/tmp/0123456789abcdef/data.db",
+    ];
+    for verb in ["prune", "run"] {
+        for left in left {
+            place.put(left, "half");
+        }
+        place.put("cold/snapshots/note.txt", "mine");
+        place.at(1, &["backup", verb, "-q"]).expect(0);
+        place.at(1, &["backup", "prune", "-q"]).expect(0);
+        for left in left {
+            assert!(!place.path(left).exists(), "{verb}: {left}");
+        }
+        assert_eq!(place.text("cold/snapshots/note.txt"), "mine");
+        assert!(clean.keys().all(|name| place.store().contains_key(name)));
+    }
+    assert_eq!(place.snapshots().len(), 3);
 }
 
 /// The last pack of a session that is gone is all that is left of it, also when it is damaged.
@@ -404,8 +381,8 @@ fn the_last_pack_of_what_is_gone_is_named_although_it_is_damaged() {
     ));
     let bytes = std::fs::read(&pack).unwrap();
     std::fs::write(&pack, &bytes[..bytes.len() - 10]).unwrap();
-    place.backup(2, 0);
-    place.backup(40, 0);
+    place.backup(2, 3);
+    place.backup(40, 3);
     place.at(80, &["backup", "prune"]).expect(0);
     assert!(pack.exists());
     place.at(80, &["backup", "verify"]).expect(4);
@@ -492,7 +469,7 @@ fn where_there_is_no_room_the_former_packs_stay() {
 #[test]
 fn on_a_full_disk_what_nothing_needs_goes_first() {
     let place = Place::with_sessions();
-    let Some(mount) = Mount::new(place.path("disk"), "1m") else {
+    let Some(mount) = Mount::memory(place.path("disk"), "1m") else {
         return;
     };
     place.ok(["backup", "init", "disk/cold", "-q"]);
@@ -535,7 +512,7 @@ fn on_a_full_disk_what_nothing_needs_goes_first() {
 #[test]
 fn a_store_that_can_not_be_written_can_be_read() {
     let place = Place::with_sessions();
-    let Some(mount) = Mount::new(place.path("disk"), "8m") else {
+    let Some(mount) = Mount::memory(place.path("disk"), "8m") else {
         return;
     };
     place.ok(["backup", "init", "disk/cold", "-q"]);
@@ -564,7 +541,7 @@ fn what_is_unmounted_in_the_middle_leaves_the_mount_point_empty() {
     use wbhome::backup::{Store, run};
     use wbhome::base::{Context, FixedClock, NoProgress, Stop};
     let place = Place::with_sessions();
-    let Some(mount) = Mount::new(place.path("disk"), "8m") else {
+    let Some(mount) = Mount::memory(place.path("disk"), "8m") else {
         return;
     };
     place.ok(["backup", "init", "disk/cold", "-q"]);
@@ -590,7 +567,7 @@ fn what_is_unmounted_in_the_middle_leaves_the_mount_point_empty() {
     let store = Store::open_of(&place.path("disk/cold"), &home).unwrap();
     let store = store.lock(day, "test", &context).unwrap();
     let plan = run::plan(&home, &store, &request, &context).unwrap();
-    assert!(mount.run("umount", &["-l"]));
+    assert!(mount.pull());
     let error = run::apply(&home, &store, plan, &request, &context).unwrap_err();
     assert!(error.to_string().contains("unmounted"), "{error}");
     assert_eq!(std::fs::read_dir(place.path("disk")).unwrap().count(), 0);

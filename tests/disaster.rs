@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use support::cold::{damage, files_in, kept};
 use support::{Entry, Place, Ran, differences, tree};
 
 /// The store of a test.
@@ -90,22 +91,6 @@ impl Disaster for Place {
     }
 }
 
-/// A home as a backup keeps it: without what the tool makes again, and without the repository.
-fn kept(root: &Path) -> BTreeMap<Vec<u8>, Entry> {
-    let mut tree = tree(root);
-    let made_again = ["lock", "cache.json", "tmp", "trash", "journal"];
-    tree.retain(|name, _| {
-        let name = String::from_utf8_lossy(name);
-        let own = name.strip_prefix(".wbhome/").unwrap_or_default();
-        !made_again
-            .iter()
-            .any(|made| own == *made || own.starts_with(&format!("{made}/")))
-            && name != ".git"
-            && !name.starts_with(".git/")
-    });
-    tree
-}
-
 #[track_caller]
 fn same(one: &Path, other: &Path) {
     let (one, other) = (kept(one), kept(other));
@@ -158,20 +143,7 @@ fn the_home_comes_back_as_it_was() {
 /// The packs of a session in the store, the oldest first.
 fn packs(place: &Place, session: &str) -> Vec<PathBuf> {
     let folder = place.path(STORE).join("packs/sessions").join(session);
-    let mut packs: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    packs.sort();
-    packs
-}
-
-/// Changes a byte in the middle of a file.
-fn damage(path: &Path) {
-    let mut content = std::fs::read(path).unwrap();
-    let middle = content.len() / 2;
-    content[middle] ^= 0x55;
-    std::fs::write(path, content).unwrap();
+    files_in(folder)
 }
 
 #[test]
@@ -391,6 +363,76 @@ impl Limited for std::process::Command {
         }
         limited
     }
+}
+
+/// A home whose store has what the application had, too.
+#[cfg(feature = "failpoints")]
+fn with_state() -> Place {
+    let place = Place::with_sessions();
+    for (file, text) in [
+        ("settings.json", "{}"),
+        ("plans/计划.md", "plan"),
+        ("memory/a.md", "a"),
+        ("projects/Users-a/1.jsonl", "{}\n"),
+    ] {
+        place.put(format!("me/.workbuddy/{file}"), text);
+    }
+    let set = place.home_text("wbhome.toml");
+    let set = set.replace("\n[state]\n", "\n[state]\ndir = \"~/.workbuddy\"\n");
+    place.put_home("wbhome.toml", set);
+    place.ok(["backup", "init", STORE, "-q"]);
+    place.ok(["backup", "run", "-q"]);
+    place
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_restore_that_was_killed_while_the_state_folder_moved_up_is_gone_on_with() {
+    let place = with_state();
+    let was = tree(&place.path("me/.workbuddy"));
+    for point in [
+        "restore-all.state-ready",
+        "restore-all.laid",
+        "restore-all.ready",
+        "restore-all.state-moved",
+        "restore-all.moved",
+    ] {
+        let args = [
+            "restore",
+            "--all",
+            "--from",
+            STORE,
+            "--to",
+            BACK,
+            "--state-to",
+            "状态",
+        ];
+        let env = [("WBHOME_NOW", LATER), ("WBHOME_FAILPOINT", point)];
+        assert_eq!(place.run_with(&env, &args).code, None, "{point}");
+        place.restore(&["--state-to", "状态"]).expect(0);
+        let is = tree(&place.path("状态"));
+        assert!(was == is, "{point}: {}", differences(&was, &is));
+        for folder in [place.path("状态"), place.back()] {
+            std::fs::remove_dir_all(folder).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_repository_of_another_home_is_not_laid_over() {
+    let place = with_history();
+    place.lose_home();
+    let other = Place::with_sessions();
+    other.put_home("sessions/20240603_crawler/memory/notes.md", "another's\n");
+    other.ok(["commit", "-q"]);
+    let theirs = other.home();
+    let git = ["--git", theirs.to_str().unwrap()];
+    place
+        .restore(&git)
+        .expect(1)
+        .says(&["may be another home's", "--force"]);
+    assert!(!place.back().exists());
+    place.restore(&[&git[..], &["--force"]].concat()).expect(0);
 }
 
 #[cfg(feature = "failpoints")]

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use support::Place;
+use support::cold::files_in;
 
 /// A home with sessions, a store, and a first night.
 fn place() -> Place {
@@ -50,12 +51,7 @@ fn kind<'r>(report: &'r Value, data: &str) -> &'r Value {
 
 fn packs(place: &Place, of: &str) -> Vec<PathBuf> {
     let folder = place.path("cold/store/packs").join(of);
-    let mut packs: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    packs.sort();
-    packs
+    files_in(folder)
 }
 
 /// Turns a byte in the middle of a file.
@@ -287,6 +283,11 @@ fn the_users_own_test_runs_in_the_rebuilt_home_and_decides() {
     };
     let report = run(0);
     assert_eq!(report["command"]["exit"], 0, "{report:#}");
+    // What it calls means the home that was rebuilt, wherever the person's own environment leads.
+    with(r#"case "$WBHOME" in "$PWD") ;; *) exit 9 ;; esac"#);
+    place
+        .run_with(&[("WBHOME", home.to_str().unwrap())], &["drill"])
+        .expect(0);
     with("exit 3");
     let report = run(4);
     assert_eq!(report["command"]["exit"], 3);
@@ -305,6 +306,45 @@ fn the_rebuilt_home_can_be_kept_and_a_full_folder_is_not_used() {
         .run(["drill", "--keep", kept.to_str().unwrap()])
         .expect(1)
         .says(&["not an empty folder"]);
+    let inside = place.home().join("rebuilt");
+    place
+        .run(["drill", "--keep", inside.to_str().unwrap()])
+        .expect(1)
+        .says(&["inside the home"]);
+    assert!(!inside.exists());
+}
+
+#[test]
+fn a_command_that_hangs_ends_with_an_interrupt() {
+    let place = place();
+    let settings = place.home_text("wbhome.toml");
+    let set = settings.replace(
+        "\n[drill]\n",
+        "\n[drill]\ncommand = \"touch ../../../../begun; sleep 100\"\n",
+    );
+    place.put_home("wbhome.toml", set);
+    let drill = place.command().arg("drill").spawn().unwrap();
+    while !place.home().join("../begun").exists() && !place.home().join("begun").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let pid = rustix::process::Pid::from_raw(drill.id().cast_signed()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let ended = drill.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+    assert!(!place.home().join(".wbhome/drills").exists());
+}
+
+#[test]
+fn a_database_that_is_unsound_in_the_live_home_is_warned_of() {
+    let place = place();
+    let mut bytes = b"SQLite format 3\0".to_vec();
+    bytes.resize(8192, 0x5a);
+    place.put_home("sessions/20240603_crawler/artifacts/data.db", bytes);
+    place.ok(["backup", "run", "-q"]);
+    place
+        .run(["drill"])
+        .expect(0)
+        .says(&["is not sound, in the live folder"]);
 }
 
 #[test]

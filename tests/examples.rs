@@ -60,11 +60,11 @@ fn first_command() -> String {
     first.to_owned()
 }
 
-/// Runs it as a shell would, with the built program in the place of `cargo run --release --`.
+/// Runs it as a shell would, with the built program in the place of `cargo run --`.
 fn run_first_command(place: &Place) -> Ran {
     let wbhome = place.command();
     let script = format!(
-        "cargo() {{ shift 3; exec \"$WBHOME_PROGRAM\" \"$@\"; }}\n{}",
+        "cargo() {{ shift 2; exec \"$WBHOME_PROGRAM\" \"$@\"; }}\n{}",
         first_command()
     );
     let mut shell = Command::new("sh");

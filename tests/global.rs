@@ -909,12 +909,14 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 62] = [
+    const ELSEWHERE: [(&str, &str); 64] = [
         ("restore-all.begun", "tests/disaster.rs"),
         ("restore-all.laid", "tests/disaster.rs"),
         ("restore-all.ready", "tests/disaster.rs"),
         ("restore-all.moved", "tests/disaster.rs"),
         ("restore-all.home", "tests/disaster.rs"),
+        ("restore-all.state-ready", "tests/disaster.rs"),
+        ("restore-all.state-moved", "tests/disaster.rs"),
         ("restore-backup.built", "tests/restore_backup.rs"),
         ("commit.noted", "tests/commit.rs"),
         ("commit.locked", "tests/commit.rs"),

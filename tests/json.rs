@@ -288,7 +288,7 @@ documents! {
         path: String, path_bytes: Absent<String>, at: Timestamp, replaced: bool,
     }
     "left file" LeftFile {
-        path: String, path_bytes: Absent<String>, why: String,
+        path: String, path_bytes: Absent<String>, why: String, in_archive: bool,
     }
     "state back" StateBack {
         to: Exact, was: Vec<Exact>, transcripts: u64, files: u64, bytes: u64,
@@ -444,6 +444,7 @@ documents! {
     }
     "session in a store" StoredSession {
         store: Location, session: String, standing: Null<String>, packs: Vec<ListedPack>,
+        unreadable: Vec<String>,
     }
     "listed pack" ListedPack {
         at: Timestamp, form: String, complete: bool, turns: Null<u64>, files: u64, content: u64, bytes: u64,
@@ -458,7 +459,8 @@ documents! {
     "broken pack" BrokenPack { what: String, file: String, why: String, snapshot: Timestamp, }
     "wbhome/backup-prune/1" BackupPrune { schema: String, stores: Vec<PrunedStore>, failed: Vec<FailedStore>, }
     "pruned store" PrunedStore {
-        store: Location, snapshots: Vec<Timestamp>, packs: Vec<GoingPack>, bytes: u64, snapshots_kept: u64,
+        store: Location, snapshots: Vec<Timestamp>, packs: Vec<GoingPack>, bytes: u64,
+        unknown: Vec<GoingPack>, snapshots_kept: u64,
         packs_kept: u64,
     }
     "going pack" GoingPack { file: String, bytes: u64, }

@@ -13,42 +13,19 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use support::corpus::Corpus;
+use support::kill::Rng;
+use support::mount::Mount;
 use support::moving::{OLD, assert_same, map_to, small_home, visible};
-use support::{Entry, Place, Ran, has_tool, is_root, tree};
+use support::{Entry, Place, Ran, tree};
 
 /// Where the files say that the home is afterwards: the same for every folder that they are migrated into, so that two
 /// migrations can be compared byte by byte.
 const NEW: &str = "/home/me/本地 (new)/workbuddy_home";
-
-/// Random numbers: SplitMix64.
-struct Rng(u64);
-
-impl Rng {
-    /// Another seed each time, unless `WBHOME_TEST_SEED` says which.
-    fn seeded() -> Rng {
-        let given = std::env::var("WBHOME_TEST_SEED")
-            .ok()
-            .and_then(|s| s.parse().ok());
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let seed = given.unwrap_or(now.as_nanos() as u64);
-        eprintln!("WBHOME_TEST_SEED={seed}");
-        Rng(seed)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % limit
-    }
-}
 
 /// A source, and its migration that nobody has stopped.
 struct Race {
@@ -205,7 +182,7 @@ fn kill(race: &Race, wanted: usize) {
     let (place, mut rng) = (&race.place, Rng::seeded());
     let (mut hits, mut early, mut homes) = (0, 0, 0);
     // The first migration of a source is the slowest.
-    let mut limit = race.takes.as_micros() as u64;
+    let mut limit = race.takes;
     while hits < wanted {
         let dest = format!("H{homes}");
         homes += 1;
@@ -213,7 +190,7 @@ fn kill(race: &Race, wanted: usize) {
         let mut borne = 0;
         while borne < EACH && !says_finished(&home) {
             let mut child = spawn(place, &dest);
-            let pause = Duration::from_micros(rng.below(limit));
+            let pause = rng.within(limit);
             std::thread::sleep(pause);
             let _ = child.kill();
             child.wait().unwrap();
@@ -351,54 +328,6 @@ fn killed_before_it_had_a_record_the_same_command_begins_again() {
     migrate().expect(1).says(&["not empty"]);
 }
 
-/// A small filesystem of its own; unmounted at the end, whatever happens.
-struct Mount {
-    at: PathBuf,
-}
-
-impl Mount {
-    fn new(place: &Place, megabytes: u64) -> Option<Mount> {
-        if !is_root() || !has_tool("mkfs.ext4") || !has_tool("mount") || !has_tool("umount") {
-            return None;
-        }
-        let image = place.path("disk.img");
-        let file = fs::File::create(&image).unwrap();
-        file.set_len(megabytes << 20).unwrap();
-        let run = |program: &str, args: &[&str]| {
-            let output = Command::new(program).args(args).output();
-            output.is_ok_and(|o| o.status.success())
-        };
-        let at = place.path("disk");
-        fs::create_dir(&at).unwrap();
-        let (image, point) = (image.to_str().unwrap(), at.to_str().unwrap());
-        let made = run("mkfs.ext4", &["-q", "-m", "0", "-N", "4096", image])
-            && run("mount", &["-o", "loop", image, point]);
-        if !made {
-            eprintln!("SKIPPED: no loop-mounted filesystem can be made here");
-            return None;
-        }
-        Some(Mount { at })
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.at).status();
-    }
-}
-
-/// Fills a filesystem until nothing fits any more but `left` bytes.
-fn fill(folder: &Path, left: u64) {
-    use io::Write;
-    let mut filler = fs::File::create(folder.join("filler")).unwrap();
-    let block = vec![7u8; 64 << 10];
-    while filler.write_all(&block).is_ok() {}
-    filler.sync_all().ok();
-    let length = filler.metadata().unwrap().len();
-    filler.set_len(length.saturating_sub(left)).unwrap();
-    filler.sync_all().unwrap();
-}
-
 #[test]
 fn a_full_disk_is_told_and_after_room_is_made_the_same_command_finishes() {
     let place = Place::new();
@@ -411,12 +340,12 @@ fn a_full_disk_is_told_and_after_room_is_made_the_same_command_finishes() {
     };
     corpus.write(&place.path("C")).unwrap();
     let before = tree(&place.path("C"));
-    let Some(mount) = Mount::new(&place, 24) else {
+    let Some(mount) = Mount::image(place.path("disk"), 24) else {
         return;
     };
     // Once with room for a part of the files, once with hardly any for the record.
     for left in [2 << 20, 40 << 10] {
-        fill(&mount.at, left);
+        mount.fill(left);
         let map = format!("{OLD}={NEW}");
         let args = ["migrate", "C", "disk/H", "--map", &map, "--force"];
         let ran = place.run(&args[..5]);
@@ -429,7 +358,7 @@ fn a_full_disk_is_told_and_after_room_is_made_the_same_command_finishes() {
         let ran = place.run(args);
         ran.expect(1).says(&["the disk is full"]);
         assert_same(&tree(&place.path("C")), &before, "the source was changed");
-        fs::remove_file(mount.at.join("filler")).unwrap();
+        mount.make_room();
         let outcome = place
             .run([&args[..], &["--json"]].concat())
             .expect(0)

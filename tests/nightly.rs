@@ -95,11 +95,11 @@ fn all_is_done_and_nothing_is_said() {
     assert_snapshot!(ran.shown(&place), @r"
     exit: 0
     --- stdout
-    rotate  no log is due
-    index   3 entries, all as on the disk
-    commit  nothing has changed; 9 files in the history
-    backup  [ROOT]/store: 1 thing packed, 3.4 kB in the store; 4 unchanged
-    prune   [ROOT]/store: nothing to let go of; 2 snapshots kept
+    rotate   no log is due
+    index    3 entries, all as on the disk
+    commit   nothing has changed; 9 files in the history
+    backup   [ROOT]/store: nothing has changed; 5 as they were
+    prune    [ROOT]/store: nothing to let go of; 2 snapshots kept
     The record: [ROOT]/me/workbuddy_home/.wbhome/runs/20240615T120000Z_2.json
     --- stderr
     ");
@@ -115,11 +115,11 @@ fn a_dry_run_says_what_each_stage_would_do() {
     assert_snapshot!(ran.shown(&place), @r"
     exit: 0
     --- stdout
-    rotate  no log is due
-    index   1 added; 4 entries
-    commit  4 sessions: +4 turns, 4 files
-    backup  [ROOT]/store: 6 things to pack, 4.6 kB; 0 unchanged
-    prune   [ROOT]/store: nothing to let go of; 0 snapshots kept
+    rotate   no log is due
+    index    1 added; 4 entries
+    commit   4 sessions: +4 turns, 4 files
+    backup   [ROOT]/store: 6 things to pack, 4.6 kB; 0 unchanged
+    prune    [ROOT]/store: nothing to let go of; 0 snapshots kept
     Nothing was changed.
     --- stderr
     ");
@@ -138,11 +138,11 @@ fn a_store_that_is_missing_is_said_once_and_the_rest_is_done() {
     assert_snapshot!(ran.shown(&place), @r"
     exit: 1
     --- stdout
-    backup  [ROOT]/store: failed
-    rotate  no log is due
-    index   3 entries, all as on the disk
-    commit  3 sessions: +3 turns, 3 files
-    prune   [ROOT]/store: not done: its backup has not been good, so everything stays
+    backup   [ROOT]/store: failed
+    rotate   no log is due
+    index    3 entries, all as on the disk
+    commit   3 sessions: +3 turns, 3 files
+    prune    [ROOT]/store: not done: its backup has not been good, so everything stays
     --- stderr
     to nobody
     error: backup: there is no backup store: [ROOT]/store
@@ -308,6 +308,17 @@ fn a_session_that_is_gone_is_told_the_night_it_is_missed() {
         .says(&["warning: 20240603_crawler is found nowhere any more"]);
     assert_eq!(ran.stdout, "");
     assert_eq!(night(&place, &[], &[]).stderr, "", "once");
+    // And once a week, for as long as nobody says that it is right.
+    let later = |day: u8| {
+        let now = format!("2024-06-{day:02}T12:00:00Z");
+        night(&place, &[("WBHOME_NOW", &now)], &[]).stderr
+    };
+    assert_eq!(later(21), "");
+    let told = later(22);
+    assert!(
+        told.contains("20240603_crawler is not there any more") && told.contains("backup accept"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod support;
 
 use std::path::PathBuf;
 
+use support::cold::{damage, files_in};
 use support::{Place, Ran, differences, tree};
 
 const LATER: &str = "2024-06-18T03:00:00Z";
@@ -53,20 +54,8 @@ impl Backed for Place {
 
     fn packs_of(&self, session: &str) -> Vec<PathBuf> {
         let folder = self.path("cold/packs/sessions").join(session);
-        let mut packs: Vec<PathBuf> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        packs.sort();
-        packs
+        files_in(folder)
     }
-}
-
-fn damage(path: &std::path::Path) {
-    let mut content = std::fs::read(path).unwrap();
-    let middle = content.len() / 2;
-    content[middle] ^= 0x55;
-    std::fs::write(path, content).unwrap();
 }
 
 #[test]
@@ -353,5 +342,49 @@ fn a_kill_leaves_the_one_or_the_other() {
         assert_eq!(place.index()[0]["status"], "active", "{point}");
         place.restore(&["crawler", "--from", "backup"]).expect(0);
         assert_eq!(place.home_text(&file), "one\n");
+    }
+}
+
+#[test]
+fn what_was_edited_and_given_an_old_time_does_not_make_way_unasked() {
+    let place = Place::backed_up();
+    let file = place
+        .home()
+        .join("sessions/20240603_crawler/context/turn_001.json");
+    let old = std::fs::File::options().write(true).open(&file).unwrap();
+    std::fs::write(&file, "{\"edited\": true}\n").unwrap();
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000);
+    old.set_modified(long_ago).unwrap();
+    drop(old);
+    for what in ["crawler/context/turn_001.json", "crawler"] {
+        let ran = place.restore(&[what, "--from", "backup"]);
+        ran.expect(1).says(&["turn_001.json", "--force"]);
+    }
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        "{\"edited\": true}\n"
+    );
+    place
+        .restore(&[
+            "crawler/context/turn_001.json",
+            "--from",
+            "backup",
+            "--force",
+        ])
+        .expect(0);
+}
+
+#[test]
+fn elsewhere_is_neither_in_the_home_nor_in_the_store() {
+    let place = Place::backed_up();
+    let store = place.path("cold");
+    for to in [
+        place.home().join("sessions/x"),
+        place.home().join(".wbhome/x"),
+        store.join("x"),
+    ] {
+        let ran = place.restore(&["crawler", "--from", "backup", "--to", to.to_str().unwrap()]);
+        ran.expect(1).says(&["lies inside the"]);
+        assert!(!to.exists());
     }
 }

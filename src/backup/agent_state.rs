@@ -5,13 +5,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::{Place, StatePart};
 use crate::base::{Context, Error, Kind, Result};
 use crate::disk::{self, Buffers, CopyError, Dir, Entry, FileKind, Identity, Meta};
 use crate::paths::database::COMPANIONS;
-use crate::state::live_copy::{copy_database, is_database};
+use crate::state::live_copy::{copy_database, databases_in};
 use crate::state::{Part, Saved};
 
 /// Whether a walk leaves something out.
@@ -48,21 +46,8 @@ pub fn portions(folder: &Path, saved: &Arc<Saved>, context: &Context) -> Result<
         &move |rel, entry| !is_chosen(&choose, &rel.join(&entry.name), entry),
         context.stop,
     )?;
-    let files: Vec<(PathBuf, &Entry)> = tree
-        .entries()
-        .filter(|(_, entry)| could_be_database(entry))
-        .collect();
-    let databases: Vec<PathBuf> = files
-        .into_par_iter()
-        .filter(|(rel, entry)| {
-            let parent = rel.parent().unwrap_or(Path::new(""));
-            // What can not be read is packed as a file, and named there.
-            root.open_beneath(parent)
-                .and_then(|dir| is_database(&dir, &entry.name))
-                .unwrap_or(false)
-        })
-        .map(|(rel, _)| rel)
-        .collect();
+    // What of them can not be read is packed as a file, and named there.
+    let databases = databases_in(&root, &tree);
     let of_databases: Arc<HashSet<PathBuf>> = Arc::new(
         databases
             .iter()
@@ -218,12 +203,6 @@ fn is_chosen(saved: &Saved, rel: &Path, entry: &Entry) -> bool {
         // What two processes talk through holds nothing.
         FileKind::Fifo | FileKind::Socket | FileKind::Device | FileKind::Unknown => false,
     }
-}
-
-/// A database is made of pages, the smallest of which has 512 bytes.
-fn could_be_database(entry: &Entry) -> bool {
-    let meta = &entry.meta;
-    meta.kind == FileKind::File && meta.size >= 512 && meta.size.is_multiple_of(512)
 }
 
 fn beside(rel: &Path, suffix: &str) -> PathBuf {

@@ -17,7 +17,7 @@ use super::source::Source;
 use super::{Form, Item, PackRef, Place, Standing, Store};
 use crate::base::wire::{ExactPath, WirePath};
 use crate::base::{Context, Error, Result, Stop, failpoint, human};
-use crate::disk::{self, Dir, FileKind, Stamp};
+use crate::disk::{self, Dir, FileKind, Meta, Stamp};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
@@ -171,6 +171,10 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
     };
     if let Some(to) = &request.to {
         refuse_full(to)?;
+        refuse_inside(to, home.root(), "the home")?;
+        if let Some(store) = &store {
+            refuse_inside(to, store.path(), "the store")?;
+        }
         plan.to = disk::real_path(to)?.join(plan.own_name()).into();
         plan.as_archive &= plan.rel.is_empty();
         return Ok(plan);
@@ -188,10 +192,12 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
     at_work(home, &plan, agents)?;
     let root = open(home)?;
     plan.replaces = mend::look(&root, &plan.to)?.is_some();
-    if let (true, Some(members)) = (plan.replaces, members) {
-        plan.newer = match plan.as_archive {
-            true => newer_archive(&root, &plan)?,
-            false => newer(&root, &plan, &members, context.stop)?,
+    if plan.replaces {
+        plan.newer = match (plan.as_archive, members) {
+            (true, _) => newer_archive(&root, &plan)?,
+            (false, Some(members)) => newer(&root, &plan, &members, context.stop)?,
+            // Told once it is unpacked.
+            (false, None) => Vec::new(),
         };
         refuse_newer(&plan, request)?;
     }
@@ -225,7 +231,7 @@ impl Plan {
 
 fn opened(request: &Request) -> Result<Option<Store>> {
     match &request.from {
-        From::Store { store, .. } => Store::open(store).map(Some),
+        From::Store { store, .. } => Store::open_to_read(store).map(Some),
         From::Archive => Ok(None),
     }
 }
@@ -356,6 +362,16 @@ fn refuse_full(to: &Path) -> Result<()> {
     }
 }
 
+fn refuse_inside(to: &Path, outer: &Path, what: &str) -> Result<()> {
+    match disk::is_inside(to, outer) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(Error::failed(format!("the folder lies inside {what}:"))
+            .at(to)
+            .hint("--to names a folder outside of it; without --to it comes back into its place in the home")),
+        Err(error) => Err(Error::io("can not look at", to, error)),
+    }
+}
+
 fn refuse_archived(plan: &Plan, archived: bool, request: &Request) -> Result<()> {
     match archived && !request.force {
         false => Ok(()),
@@ -394,11 +410,16 @@ fn newer(root: &Dir, plan: &Plan, members: &[Member], stop: &Stop) -> Result<Vec
         nanos: u32::try_from(plan.at.subsec_nanosecond()).unwrap_or_default(),
     };
     let mut newer = Vec::new();
-    let mut look = |rel: PathBuf, kind: FileKind, mtime: Stamp| {
+    let mut look = |rel: PathBuf, meta: &Meta| {
         let member = known.get(&*rel);
-        let is_folder = kind == FileKind::Folder;
+        let is_folder = meta.kind == FileKind::Folder;
+        // What was written since, and given an old time again.
+        let edited = member.is_some_and(|member| {
+            let as_packed = member.size == meta.size && member.mtime == meta.mtime;
+            member.kind == MemberKind::File && meta.ctime > made && !as_packed
+        });
         // That something has come or gone in a folder is told by what has come, and by nothing that has gone.
-        if !is_folder && (member.is_none() || mtime > made) {
+        if !is_folder && (member.is_none() || meta.mtime > made || edited) {
             newer.push(WirePath(rel));
         }
     };
@@ -408,7 +429,7 @@ fn newer(root: &Dir, plan: &Plan, members: &[Member], stop: &Stop) -> Result<Vec
     };
     let rel = plan.rel.as_path();
     if there.kind != FileKind::Folder {
-        look(rel.to_path_buf(), there.kind, there.mtime);
+        look(rel.to_path_buf(), &there);
         return Ok(newer);
     }
     let dir = root
@@ -416,7 +437,7 @@ fn newer(root: &Dir, plan: &Plan, members: &[Member], stop: &Stop) -> Result<Vec
         .map_err(|e| Error::io("can not open the folder", &*plan.to, e))?;
     let tree = disk::walk(&dir, &|_, _| false, stop)?;
     for (path, entry) in tree.entries() {
-        look(rel.join(path), entry.meta.kind, entry.meta.mtime);
+        look(rel.join(path), &entry.meta);
     }
     Ok(newer)
 }
@@ -652,12 +673,14 @@ pub fn apply(
         let into = Dir::open(&folder).map_err(|e| Error::io("can not open", &folder, e))?;
         let built = build(home, &mut plan, request, &into, context)?;
         // Perhaps it is another pack than the one that was looked into.
-        if plan.replaces && !plan.as_archive {
+        if plan.replaces {
             refuse_newer_than(&root, &mut plan, request, &into, context)?;
         }
-        Ok((built, into))
+        failpoint::hit("restore-backup.built");
+        let steps = steps(home, &root, &plan, &built, &into, &act)?;
+        Ok((built, steps))
     })();
-    let (built, into) = match built {
+    let (built, steps) = match built {
         Ok(built) => built,
         Err(error) => {
             // Nothing but copies lies in it, and nobody has been told of it.
@@ -666,8 +689,6 @@ pub fn apply(
             return Err(error);
         }
     };
-    failpoint::hit("restore-backup.built");
-    let steps = steps(home, &root, &plan, &built, &into, &act)?;
     let completed =
         journal::begin(home, "restore", steps, context)?.complete_telling(home, context)?;
     let left = completed.left.iter().map(ToString::to_string).collect();
@@ -683,34 +704,36 @@ fn refuse_newer_than(
     into: &Dir,
     context: &Context,
 ) -> Result<()> {
+    if plan.as_archive {
+        plan.newer = newer_archive(root, plan)?;
+        return refuse_newer(plan, request);
+    }
     let name = plan.own_name();
     let rel = plan.rel.as_path();
     let mut names: Vec<Member> = Vec::new();
-    let mut add = |path: PathBuf, kind: FileKind, mtime: Stamp| {
-        names.push(member_named(path, kind, mtime));
-    };
+    let mut add = |path: PathBuf, meta: &Meta| names.push(as_member(path, meta));
     let meta = into
         .stat(&name)
         .map_err(|e| Error::io("can not look at", &*plan.to, e))?;
-    add(rel.to_path_buf(), meta.kind, meta.mtime);
+    add(rel.to_path_buf(), &meta);
     if meta.kind == FileKind::Folder {
         let dir = into
             .open_beneath(Path::new(&name))
             .map_err(|e| Error::io("can not open the folder", &*plan.to, e))?;
         let tree = disk::walk(&dir, &|_, _| false, context.stop)?;
         for (path, entry) in tree.entries() {
-            add(rel.join(path), entry.meta.kind, entry.meta.mtime);
+            add(rel.join(path), &entry.meta);
         }
     }
     plan.newer = newer(root, plan, &names, context.stop)?;
     refuse_newer(plan, request)
 }
 
-/// A member of which only the name counts.
-fn member_named(path: PathBuf, kind: FileKind, mtime: Stamp) -> Member {
+/// What lies somewhere, as a pack would have it.
+fn as_member(path: PathBuf, meta: &Meta) -> Member {
     Member {
         path: path.into(),
-        kind: match kind {
+        kind: match meta.kind {
             FileKind::Folder => MemberKind::Folder,
             FileKind::Symlink => MemberKind::Symlink,
             _ => MemberKind::File,
@@ -718,8 +741,8 @@ fn member_named(path: PathBuf, kind: FileKind, mtime: Stamp) -> Member {
         mode: 0,
         uid: 0,
         gid: 0,
-        mtime,
-        size: 0,
+        mtime: meta.mtime,
+        size: meta.size,
         blake3: None,
         link: None,
         xattrs: std::collections::BTreeMap::new(),

@@ -99,6 +99,19 @@ fn present(place: Place, found: Found, former: Option<&Item>, now: &Now) -> Opti
             pack: last.clone(),
         });
     }
+    // Beside a folder nothing else names the copy of an archive that was whole.
+    if let Some(damaged) = archive.as_ref().filter(|pack| !pack.is_complete())
+        && let Some(whole) = former.and_then(former_archive)
+        && whole.is_complete()
+        && !kept.iter().any(|kept| kept.pack.file == whole.file)
+    {
+        let why = damaged.flaws.first().map(|flaw| flaw.why.clone());
+        kept.push(Kept {
+            why: why.unwrap_or_default(),
+            since: now.at,
+            pack: whole,
+        });
+    }
     Some(Item {
         place,
         standing: Standing::Present,

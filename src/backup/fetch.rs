@@ -151,12 +151,18 @@ pub fn archive(
     };
     let own = item.archive.iter().cloned().chain(Source::newest(item));
     let is_archive = |pack: &PackRef| pack.form == Form::Archive;
+    let mut damaged = Vec::new();
     for pack in own.filter(is_archive) {
-        if let Some(laid) = course.copy(&pack)? {
+        // One that was damaged when it was copied comes when there is no other.
+        if !pack.is_complete() {
+            damaged.push(pack);
+        } else if let Some(laid) = course.copy(&pack)? {
             return Ok(course.fetched(Some(laid)));
         }
     }
-    for pack in source.further(item).into_iter().filter(is_archive) {
+    let further = source.further(item).into_iter().filter(is_archive);
+    let (whole, more): (Vec<_>, Vec<_>) = further.partition(PackRef::is_complete);
+    for pack in whole.into_iter().chain(damaged).chain(more) {
         if let Some(laid) = course.copy(&pack)? {
             return Ok(course.fetched(Some(laid)));
         }
@@ -461,8 +467,12 @@ pub(super) fn copy_pack(
             "it is not what it was when it was written: its digest differs".to_owned(),
         ));
     }
-    let copy = file.file().try_clone().map_err(fail)?;
-    if Pack::of(copy, Path::new(name))?.digest()? != pack.blake3 {
+    let mut copy = file.file().try_clone().map_err(fail)?;
+    let mut again = blake3::Hasher::new();
+    io::Seek::rewind(&mut copy)
+        .and_then(|()| again.update_reader(&copy).map(|_| ()))
+        .map_err(fail)?;
+    if again.finalize().to_hex().as_str() != pack.blake3 {
         return Err(fail(io::Error::other(
             "what was read back is not what was written",
         )));

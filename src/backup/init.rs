@@ -18,6 +18,8 @@ pub struct Request {
     pub dir: PathBuf,
     /// Keep the agent application's own folder there, whatever speaks against it.
     pub with_state: bool,
+    /// Make one where the settings name one that is not there.
+    pub again: bool,
 }
 
 /// What is going to be done.
@@ -66,6 +68,14 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan> {
                 .hint("choose a folder on another disk"),
         );
     }
+    let mut above = dir.ancestors().skip(1);
+    if let Some(outer) = above.find(|above| disk::exists(&above.join(marker::NAME))) {
+        return Err(
+            Error::failed("the folder lies inside another backup store:")
+                .at(dir)
+                .hint(format!("choose a folder outside {}", human::path(outer))),
+        );
+    }
     let exists = match disk::stat(dir)? {
         Some(_) => is_store_of(home, dir)?,
         None => false,
@@ -80,10 +90,17 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan> {
     };
     plan.settings = settings(home, dir)?;
     plan.configured = plan.settings.is_none();
+    if plan.configured && !plan.exists && !request.again {
+        return Err(
+            Error::failed("wbhome.toml names the store already, and it is not there:")
+                .at(dir)
+                .hint("if it is on a disk that is not mounted, mount it")
+                .hint("if it was never made, or is gone: --again makes a new one"),
+        );
+    }
     if let Some((_, client)) = disk::sync_folder(dir) {
         plan.notes.push(format!("the store lies in a folder of {client}: what is backed up there leaves this machine, and what the client removes is gone"));
-        plan.without_state =
-            (!request.with_state).then(|| format!("the store lies in a folder of {client}"));
+        plan.without_state = synced(dir).filter(|_| !request.with_state);
     }
     if on_one_disk(home.root(), dir) {
         plan.notes.push("the store lies on the same filesystem as the home: it helps against slips, and not against a dead disk".to_owned());
@@ -211,7 +228,7 @@ fn make(home: &LockedHome, plan: &mut Plan, request: &Request, context: &Context
     if !keeps_private(&dir).map_err(fail)? {
         plan.notes.push("the store's filesystem keeps no permissions: everybody who can read the disk can read the packs".to_owned());
         if !request.with_state && plan.without_state.is_none() {
-            plan.without_state = Some("the store's filesystem keeps no permissions".to_owned());
+            plan.without_state = Some(NOT_PRIVATE.to_owned());
         }
     }
     for folder in [PACKS, SNAPSHOTS] {
@@ -219,6 +236,19 @@ fn make(home: &LockedHome, plan: &mut Plan, request: &Request, context: &Context
     }
     let marker = Marker::of(home, context.clock.now(), plan.without_state.clone())?;
     write_marker(&dir, &marker, false).map_err(fail)
+}
+
+const NOT_PRIVATE: &str = "the store's filesystem keeps no permissions";
+
+fn synced(dir: &Path) -> Option<String> {
+    let (_, client) = disk::sync_folder(dir)?;
+    Some(format!("the store lies in a folder of {client}"))
+}
+
+/// Why the agent application's own folder should not be kept in a store, if so.
+pub(super) fn not_for_state(path: &Path, dir: &Dir) -> std::io::Result<Option<String>> {
+    let private = keeps_private(dir)?;
+    Ok(synced(path).or_else(|| (!private).then(|| NOT_PRIVATE.to_owned())))
 }
 
 /// Whether what only its owner may read stays so.

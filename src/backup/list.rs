@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{Form, Place, Standing, Store};
-use crate::base::Result;
 use crate::base::wire::WirePath;
+use crate::base::{Kind, Result};
 use crate::home::SessionId;
 
 /// A snapshot in a list.
@@ -78,6 +78,8 @@ pub struct OfSession {
     pub standing: Option<Standing>,
     /// Its packs, the newest first.
     pub packs: Vec<ListedPack>,
+    /// Snapshots that can not be read.
+    pub unreadable: Vec<String>,
 }
 
 /// Lists the snapshots.
@@ -97,6 +99,7 @@ pub fn list(store: &Store) -> Result<Outcome> {
     for at in store.snapshots()?.into_iter().rev() {
         let snapshot = match store.snapshot(at) {
             Ok(snapshot) => snapshot,
+            Err(error) if error.kind() == Kind::Newer => return Err(error),
             Err(error) => {
                 outcome.unreadable.push(error.to_string());
                 continue;
@@ -139,14 +142,21 @@ pub fn of_session(store: &Store, session: &SessionId) -> Result<OfSession> {
     let place = Place::Session(session.clone());
     let (mut packs, mut known) = (Vec::new(), BTreeSet::new());
     let mut standing = None;
-    for (n, at) in store.snapshots()?.into_iter().rev().enumerate() {
-        let Ok(snapshot) = store.snapshot(at) else {
-            continue;
+    let (mut unreadable, mut first) = (Vec::new(), true);
+    for at in store.snapshots()?.into_iter().rev() {
+        let snapshot = match store.snapshot(at) {
+            Ok(snapshot) => snapshot,
+            Err(error) if error.kind() == Kind::Newer => return Err(error),
+            Err(error) => {
+                unreadable.push(error.to_string());
+                continue;
+            }
         };
+        let is_newest = std::mem::take(&mut first);
         let Some(item) = snapshot.item(&place) else {
             continue;
         };
-        if n == 0 {
+        if is_newest {
             standing = Some(item.standing);
         }
         for pack in item.packs() {
@@ -173,5 +183,6 @@ pub fn of_session(store: &Store, session: &SessionId) -> Result<OfSession> {
         session: session.clone(),
         standing,
         packs,
+        unreadable,
     })
 }

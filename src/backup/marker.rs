@@ -1,9 +1,12 @@
 //! `wbhome-store.json`: what makes a folder a store, and whose. A disk that is not mounted is an empty folder; without
 //! the marker nothing is written into it.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::Snapshot;
 use crate::base::wire::ExactPath;
 use crate::base::{Error, Kind, Result};
 use crate::disk::{self, Dir};
@@ -72,6 +75,31 @@ impl Marker {
             created,
             without_state,
         })
+    }
+
+    /// Of a store that has lost its own, until a snapshot of it says more.
+    pub(super) fn unknown(store: &Path) -> Marker {
+        Marker {
+            format: FORMAT,
+            home: String::new(),
+            path: store.to_path_buf().into(),
+            device: Device::this(),
+            created: Timestamp::UNIX_EPOCH,
+            without_state: None,
+        }
+    }
+
+    /// Of a store that has lost its own, as far as a snapshot of it knows.
+    pub(super) fn as_of(snapshot: &Snapshot) -> Marker {
+        let then = &snapshot.home;
+        Marker {
+            format: FORMAT,
+            home: then.id.clone(),
+            path: then.path.clone(),
+            device: then.device.clone(),
+            created: snapshot.at,
+            without_state: None,
+        }
     }
 
     /// Reads the marker of a store; `None` when the folder is none.

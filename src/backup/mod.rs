@@ -37,5 +37,5 @@ pub mod word;
 pub use marker::{Device, Marker};
 pub use place::{Kind, Place, StatePart};
 pub use snapshot::{Form, HomeThen, Item, Kept, PackRef, Snapshot, Standing, StateThen};
-pub use source::{Source, aged};
+pub use source::Source;
 pub use store::{LockedStore, Store};

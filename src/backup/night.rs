@@ -7,15 +7,24 @@ use rayon::prelude::*;
 
 use super::carry::{self, last_complete};
 use super::packing::{self, Made, Packing, Taken, Trouble, Within};
-use super::run::{Gone, Outcome, Packed, Plan, Request, SMALL, Shrunken, Todo, Unread, open_root};
+use super::run::{
+    Gone, Outcome, Packed, Plan, Request, SMALL, Shrunken, Todo, Unread, Why, open_root,
+};
+use super::store::keep_room;
 use super::{
     Device, Form, HomeThen, Item, LockedStore, PackRef, Place, Snapshot, Standing, of_state, prune,
     snapshot,
 };
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
-use crate::disk::{self, Dir};
+use crate::disk::{self, Dir, NewFile};
 use crate::home::Home;
+
+/// About so much takes a new item in a snapshot, generously.
+const NEW_ITEM: u64 = 2 << 10;
+
+/// So much more is kept free for the snapshot: for blocks of the filesystem's own, and for what is longer than before.
+const SLACK: u64 = 32 << 10;
 
 /// Packs what is to be packed, and makes the snapshot.
 ///
@@ -30,6 +39,7 @@ pub fn apply(
     context: &Context,
 ) -> Result<Outcome> {
     let root = open_root(home)?;
+    let snapshots = store.snapshots_folder().ok();
     let mut night = Night {
         home,
         root: &root,
@@ -41,8 +51,10 @@ pub fn apply(
         no_room: Vec::new(),
         unread: Vec::new(),
         let_go: 0,
+        room: None,
     };
     store.clear_leftovers()?;
+    night.keep_room(&plan, snapshots.as_ref());
     let mut plan = plan;
     let todo = std::mem::take(&mut plan.packs);
     night.pack_all(&plan, todo)?;
@@ -61,9 +73,29 @@ struct Night<'a> {
     no_room: Vec<Todo>,
     unread: Vec<(Place, Unread)>,
     let_go: u64,
+    /// Room for the snapshot.
+    room: Option<NewFile<'a>>,
 }
 
-impl Night<'_> {
+impl<'a> Night<'a> {
+    /// Keeps room for the snapshot, before packs take all there is.
+    fn keep_room(&mut self, plan: &Plan, snapshots: Option<&'a Dir>) {
+        let Some(snapshots) = snapshots else {
+            return;
+        };
+        let former = plan.former.as_ref().map(serde_json::to_vec_pretty);
+        let former = former.and_then(|text| text.ok()).unwrap_or_default();
+        let new = plan.packs.iter().filter(|todo| todo.why == Why::New);
+        let bytes = former.len() as u64 + new.count() as u64 * NEW_ITEM + SLACK;
+        let mut kept = keep_room(snapshots, bytes).ok();
+        if kept.as_ref().is_some_and(|(_, taken)| *taken < bytes) {
+            kept = None;
+            self.let_go = self.make_room(plan).unwrap_or_default();
+        }
+        let kept = kept.or_else(|| keep_room(snapshots, bytes).ok());
+        self.room = kept.map(|(room, _)| room);
+    }
+
     fn pack_all(&mut self, plan: &Plan, todo: Vec<Todo>) -> Result<()> {
         let progress = self.context.progress;
         let total = Total {
@@ -97,7 +129,7 @@ impl Night<'_> {
             self.take(todo, result, &mut full)?;
         }
         if !full.is_empty() {
-            self.let_go = self.make_room(plan)?;
+            self.let_go += self.make_room(plan)?;
             for todo in std::mem::take(&mut full) {
                 self.context.stop.check()?;
                 let result = self.pack(plan, &todo, threads);
@@ -153,6 +185,8 @@ impl Night<'_> {
     /// A disk that was pulled out fails in many ways, and only one of them is to be acted on.
     fn explained(&self, error: Error) -> Error {
         match self.store.is_still_there() {
+            true if error.io_cause().is_some_and(packing::is_full) => error
+                .hint("make room, or set a shorter [backup] keep and run `wbhome backup prune`"),
             true => error,
             false => self.unmounted().because(error),
         }
@@ -169,8 +203,17 @@ impl Night<'_> {
         if plan.clock.is_some() {
             return Ok(0);
         }
-        let superfluous =
-            prune::plan_sparing(self.store, self.request.keep, Some(plan.at), self.context)?;
+        let packed = self.made.iter().map(|(todo, _)| todo.source.place.clone());
+        let packed: BTreeSet<Place> = packed.collect();
+        let run = prune::Under {
+            at: plan.at,
+            packed: &packed,
+        };
+        let keep = prune::Keep {
+            snapshots: self.request.keep,
+            deleted: self.request.keep_deleted,
+        };
+        let superfluous = prune::plan_for(self.store, keep, Some(run), self.context)?;
         let done = prune::apply(self.store, superfluous, self.context)?;
         Ok(done.packs.len() as u64)
     }
@@ -239,6 +282,7 @@ impl Night<'_> {
             });
         }
         packed.sort_by(|one, other| one.what.cmp(&other.what));
+        self.shrunk_to_archives(&mut plan);
         let renamed = self.renamed(&plan);
         let found = std::mem::take(&mut plan.found);
         let mut items = carry::next(
@@ -257,7 +301,7 @@ impl Night<'_> {
                 path: disk::real_path(self.home.root())?.into(),
                 device: Device::this(),
                 commit: self.request.commit.clone(),
-                state: of_state::then(self.request)?,
+                state: of_state::then(self.request),
             },
             items,
         };
@@ -267,6 +311,25 @@ impl Night<'_> {
         let mut outcome = self.told(plan, snapshot, packed);
         outcome.lost = lost;
         Ok(outcome)
+    }
+
+    /// An archive that lay beside a folder, and was packed long ago, is all that is there of a session when the folder is
+    /// gone.
+    fn shrunk_to_archives(&self, plan: &mut Plan) {
+        for (place, found) in &mut plan.found {
+            let former = plan.former.as_ref().and_then(|former| former.item(place));
+            if let (None, Some(archive), false) = (&found.folder, &found.archive, found.failed)
+                && let Some(last) = former.and_then(last_complete)
+                && last.file != archive.file
+            {
+                let left = Made {
+                    pack: archive.clone(),
+                    manifest: None,
+                };
+                let shrunk = packing::shrunk(self.store, last, &left);
+                found.shrunk = shrunk.or(found.shrunk.take());
+            }
+        }
     }
 
     /// Of a session that has both a folder and an archive the folder is what may have shrunk.
@@ -288,10 +351,12 @@ impl Night<'_> {
     fn renamed(&self, plan: &Plan) -> BTreeSet<Place> {
         let whole = |(item, place): (&Item, &Place)| {
             let last = last_complete(item).filter(|_| item.kept.is_empty())?;
-            let (_, made) = self
-                .made
-                .iter()
-                .find(|(todo, _)| todo.source.place == *place)?;
+            let (_, made) = self.made.iter().find(|(todo, _)| {
+                todo.source.place == *place && self.counts(plan, place, todo.form)
+            })?;
+            if plan.found.get(place)?.failed {
+                return None;
+            }
             let whole =
                 made.pack.is_complete() && packing::shrunk(self.store, last, made).is_none();
             whole.then(|| item.place.clone())
@@ -299,48 +364,60 @@ impl Night<'_> {
         plan.renamings().into_iter().filter_map(whole).collect()
     }
 
-    /// Takes out what is not in the store any more, and says what that was.
+    /// Says what is not in the store any more, or not as long as it was written. What is left of the thing takes its place;
+    /// of what nothing is left, nothing is named.
     fn without_lost(&self, items: &mut Vec<Item>) -> Vec<String> {
         let mut lost = Vec::new();
         items.retain_mut(|item| {
+            let what = item.place.shown();
             let mut gone = |pack: &PackRef| {
                 let gone = self.store.is_gone(pack);
-                if gone {
-                    lost.push(format!(
-                        "{}: {}",
-                        item.place.shown(),
-                        human::escape(&pack.file)
-                    ));
+                if gone || !self.store.has(pack) {
+                    lost.push(format!("{what}: {}", human::escape(&pack.file)));
                 }
                 gone
             };
             item.kept.retain(|kept| !gone(&kept.pack));
             item.complete = item.complete.take().filter(|pack| !gone(pack));
             item.archive = item.archive.take().filter(|pack| !gone(pack));
-            match gone(&item.newest) {
-                false => true,
-                // What is left of it takes its place.
-                true => match item
-                    .complete
-                    .take()
-                    .or_else(|| item.kept.pop().map(|kept| kept.pack))
-                    .or_else(|| item.archive.take())
-                {
-                    Some(left) => {
-                        item.newest = left;
-                        true
-                    }
-                    None => false,
-                },
+            let gone = gone(&item.newest);
+            if !gone && self.store.has(&item.newest) {
+                return true;
             }
+            let left = item.complete.take().or_else(|| self.older(item));
+            match gone {
+                // Something of what is damaged may be good, and of what is whole all is.
+                false => item.complete = left,
+                true => {
+                    let left = left.or_else(|| item.kept.pop().map(|kept| kept.pack));
+                    let Some(left) = left.or_else(|| item.archive.take()) else {
+                        return false;
+                    };
+                    item.newest = left;
+                }
+            }
+            true
         });
         lost
+    }
+
+    /// The newest pack of a thing in an older snapshot that is still as it was written.
+    fn older(&self, item: &Item) -> Option<PackRef> {
+        let moments = self.store.snapshots().ok()?.into_iter().rev();
+        let mut snapshots = moments.filter_map(|at| self.store.snapshot(at).ok());
+        snapshots.find_map(|snapshot| {
+            let mut packs = snapshot.item(&item.place)?.packs();
+            packs
+                .find(|pack| pack.file != item.newest.file && self.store.has(pack))
+                .cloned()
+        })
     }
 
     fn publish(&mut self, snapshot: &Snapshot, plan: &Plan) -> Result<()> {
         if !self.store.is_still_there() {
             return Err(self.unmounted());
         }
+        self.room = None;
         let done = self.store.write_snapshot(snapshot);
         let full = |error: &Error| error.io_cause().is_some_and(packing::is_full);
         match done {
@@ -378,8 +455,9 @@ impl Night<'_> {
         for item in &snapshot.items {
             let what = item.place.shown();
             // Of what is gone nobody can read more.
-            let flaws = &item.newest.flaws;
-            for flaw in flaws.iter().filter(|_| item.standing == Standing::Present) {
+            let packs = std::iter::once(&item.newest).chain(&item.archive);
+            let packs = packs.filter(|_| item.standing == Standing::Present);
+            for flaw in packs.flat_map(|pack| &pack.flaws) {
                 outcome.unread.push(Unread {
                     what: what.clone(),
                     path: WirePath(flaw.path.to_path_buf()),

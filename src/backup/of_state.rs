@@ -54,20 +54,18 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Where they lie.
-///
-/// # Errors
-/// A path that can not be resolved.
-pub(super) fn then(request: &Request) -> Result<Vec<StateThen>> {
+/// Where they lie. One that can not be reached was named when it was to be looked at.
+pub(super) fn then(request: &Request) -> Vec<StateThen> {
     let folders = request.state.iter();
-    folders
-        .map(|folder| {
-            let path = disk::real_path(folder)?;
-            let name = path.file_name().unwrap_or_default();
-            Ok(StateThen {
-                name: name.to_string_lossy().into_owned(),
-                path: path.into(),
-            })
+    let paths = folders.filter_map(|folder| disk::real_path(folder).ok());
+    paths
+        .map(|path| StateThen {
+            name: path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            path: path.into(),
         })
         .collect()
 }

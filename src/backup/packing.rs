@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use serde_json::{Map, Value};
 use super::agent_state::{self, Portion};
 use super::store::StoreScratch;
 use super::things::{Looked, Source, Way};
-use super::{Form, PackRef, Place, Store, stamp};
-use crate::base::{Context, Error, Progress, Result, Total, failpoint};
+use super::{Form, PackRef, Place, StatePart, Store, stamp};
+use crate::base::{Context, Error, Kind, Progress, Result, Total, failpoint};
 use crate::disk::{self, Buffers, CopyError, Dir, Identity, Meta, NewFile};
 use crate::home::{self, turn_number};
-use crate::pack::{self, About, Flaw, FlawKind, Manifest, Pack};
+use crate::pack::{self, About, Flaw, FlawKind, Manifest, Member, MemberKind, Pack};
 
 /// So often is something packed that does not hold still. What merely grows is packed as it was looked at.
 const ATTEMPTS: u32 = 3;
@@ -300,8 +300,9 @@ impl Packing<'_> {
         self.context.progress.advance(1, copied.size);
         let again = new.file().try_clone();
         let again = again.map_err(|e| self.of_store(e, Path::new(&file)))?;
-        // What it holds, as far as it says so itself: one that was made by hand is kept all the same.
         let held = Pack::of(again, &self.store.path().join(&file));
+        let damage = self.damage(&held)?;
+        // What it holds, as far as it says so itself: one that was made by hand is kept all the same.
         let counts = held.ok().and_then(|pack| {
             let members = &pack.manifest()?.members;
             Some(home::counts_of(members))
@@ -321,13 +322,35 @@ impl Packing<'_> {
             turns: counts.map(|counts| counts.turns),
             seen: looked.seen,
             restless: 0,
-            unreadable: 0,
-            flaws: Vec::new(),
+            unreadable: u64::from(damage.is_some()),
+            flaws: Vec::from_iter(damage),
         };
         Ok(Made {
             pack,
             manifest: None,
         })
+    }
+
+    /// What is wrong with a copied archive, if anything is: it may have been damaged before it was copied, and must not
+    /// take the place of a copy that is whole.
+    fn damage(&self, archive: &Result<Pack>) -> Result<Option<Flaw>, Trouble> {
+        let read = match archive {
+            Ok(pack) => pack::verify(pack, self.context).map(|read| {
+                let problem = read.problems.into_iter().next();
+                problem.map(|problem| format!("{}: {}", problem.part, problem.what))
+            }),
+            Err(error) => Ok(Some(error.to_string())),
+        };
+        let why = match read {
+            Ok(why) => why,
+            Err(error) if error.kind() == Kind::Interrupted => return Err(Trouble::Store(error)),
+            Err(error) => Some(error.to_string()),
+        };
+        Ok(why.map(|why| Flaw {
+            path: PathBuf::new().into(),
+            kind: FlawKind::Unreadable,
+            why: format!("the archive is damaged: {why}"),
+        }))
     }
 
     fn of_store(&self, error: std::io::Error, file: &Path) -> Trouble {
@@ -354,7 +377,7 @@ impl Packing<'_> {
 
 fn source_or_stop(error: Error) -> Trouble {
     match error.kind() {
-        crate::base::Kind::Interrupted => Trouble::Store(error),
+        Kind::Interrupted => Trouble::Store(error),
         _ => Trouble::Source(error),
     }
 }
@@ -388,45 +411,83 @@ pub(super) fn moment_of(name: &str) -> Option<Timestamp> {
     stamp::read(name.strip_suffix("-archive").unwrap_or(name))
 }
 
-/// In which way a thing holds less than its last complete pack, if it does: turns of a session that are gone, or more than
-/// half of its bytes.
+/// In which way a thing holds less than its last complete pack, if it does: turns of a session or databases of the
+/// application that are gone, or more than half of its bytes. Logs do not count: they are there to be cut.
+///
+/// What could not be read is not gone. The last complete pack is kept beside a partial one, and compared with the next
+/// complete one.
 pub(super) fn shrunk(store: &Store, last: &PackRef, now: &Made) -> Option<String> {
-    let lost = match (last.turns, now.pack.turns) {
-        (Some(before), Some(after)) => match (
-            turns(store, last, None),
-            turns(store, &now.pack, now.manifest.as_ref()),
-        ) {
-            (Some(before), Some(after)) => before.difference(&after).count() as u64,
-            // One of them does not say which turns it holds.
-            _ => before.saturating_sub(after),
+    if !now.pack.is_complete() {
+        return None;
+    }
+    let (before, after) = (
+        held(store, last, None),
+        held(store, &now.pack, now.manifest.as_ref()),
+    );
+    let (lost, all, [before, after]) = match (before, after) {
+        (Some(before), Some(after)) => {
+            let lost = before.parts.difference(&after.parts).count() as u64;
+            (lost, before.parts.len() as u64, [before.bytes, after.bytes])
+        }
+        // One of them does not say what it holds, but how much.
+        _ => match (last.turns, now.pack.turns) {
+            (Some(before), Some(after)) => {
+                let bytes = [last, &now.pack].map(|pack| pack.content);
+                (before.saturating_sub(after), before, bytes)
+            }
+            // Not even that: an archive that somebody else made.
+            _ => return None,
         },
-        // Not even how many: an archive that somebody else made. All else has none.
-        _ if now.pack.form == Form::Archive || last.form == Form::Archive => return None,
-        _ => 0,
     };
     if lost > 0 {
-        return Some(format!(
-            "{} of the {} turns gone",
-            crate::base::human::count(lost),
-            crate::base::human::count(last.turns.unwrap_or(lost))
-        ));
+        let [lost, all] = [lost, all].map(crate::base::human::count);
+        let what = match is_of_databases(last) {
+            true => "databases",
+            false => "turns",
+        };
+        return Some(format!("{lost} of the {all} {what} gone"));
     }
-    (now.pack.content.saturating_mul(2) < last.content).then(|| {
-        let [before, now] = [last.content, now.pack.content].map(crate::base::human::size);
-        format!("{now} of the {before} left")
+    (after.saturating_mul(2) < before).then(|| {
+        let [before, after] = [before, after].map(crate::base::human::size);
+        format!("{after} of the {before} left")
     })
 }
 
-fn turns(store: &Store, pack: &PackRef, manifest: Option<&Manifest>) -> Option<BTreeSet<OsString>> {
+fn is_of_databases(pack: &PackRef) -> bool {
+    Path::new(&pack.file).starts_with(StatePart::Databases.packs())
+}
+
+/// What a pack gives back.
+struct Held {
+    /// Turns of a session, or databases of the application: each of them is missed.
+    parts: BTreeSet<PathBuf>,
+    /// Without those of a session's logs.
+    bytes: u64,
+}
+
+fn held(store: &Store, pack: &PackRef, manifest: Option<&Manifest>) -> Option<Held> {
+    let of = |manifest: &Manifest| {
+        let members = manifest.members.iter();
+        let is_log = |member: &&Member| pack.turns.is_some() && member.path.starts_with("logs");
+        let kept = members.filter(|member| !is_log(member));
+        let parts = match is_of_databases(pack) {
+            true => files_in(manifest),
+            false => turns_in(manifest),
+        };
+        Held {
+            parts,
+            bytes: kept.map(|member| member.size).sum(),
+        }
+    };
     match manifest {
-        Some(manifest) => Some(turns_in(manifest)),
-        None => store.pack(pack).ok()?.manifest().map(turns_in),
+        Some(manifest) => Some(of(manifest)),
+        None => store.pack(pack).ok()?.manifest().map(of),
     }
 }
 
-/// The turns that a pack gives back. What vanished before it was read is zeros there: the pack before this one has it,
-/// and has to be kept for that.
-fn turns_in(manifest: &Manifest) -> BTreeSet<OsString> {
+/// The turns that a pack gives back. One that is empty is none: so do sync clients leave them. What vanished before it was
+/// read is zeros there: the pack before this one has it, and has to be kept for that.
+fn turns_in(manifest: &Manifest) -> BTreeSet<PathBuf> {
     let flaws = manifest.flaws.iter();
     let vanished: BTreeSet<&Path> = flaws
         .filter(|flaw| flaw.kind == FlawKind::Vanished)
@@ -435,15 +496,22 @@ fn turns_in(manifest: &Manifest) -> BTreeSet<OsString> {
     let turn = |path: &Path| {
         let name = path.file_name()?;
         let is_turn = path.parent() == Some(Path::new("context")) && turn_number(name).is_some();
-        (is_turn && !vanished.contains(path)).then(|| name.to_owned())
+        (is_turn && !vanished.contains(path)).then(|| path.to_path_buf())
     };
+    let is_empty = |member: &&Member| member.kind == MemberKind::File && member.size == 0;
     let members = manifest.members.iter();
-    members.filter_map(|member| turn(&member.path)).collect()
+    let filled = members.filter(|member| !is_empty(member));
+    filled.filter_map(|member| turn(&member.path)).collect()
+}
+
+fn files_in(manifest: &Manifest) -> BTreeSet<PathBuf> {
+    let members = manifest.members.iter();
+    let files = members.filter(|member| member.kind == MemberKind::File);
+    files.map(|member| member.path.to_path_buf()).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
 
     use super::*;
     use crate::base::{FixedClock, NoProgress, Stop};
@@ -473,6 +541,6 @@ mod tests {
         let packed = pack::write(&into, &dir, survey, about, 1, 1, &ctx).unwrap();
         let turns = turns_in(&packed.manifest);
         assert_eq!(turns.len(), 2);
-        assert!(!turns.contains(OsStr::new("turn_002.json")));
+        assert!(!turns.contains(Path::new("context/turn_002.json")));
     }
 }

@@ -75,7 +75,7 @@ impl Place {
             Place::Agents => packs.join("agents"),
             Place::Folder(name) => packs.join("folders").join(escape(name)),
             Place::Session(id) => packs.join("sessions").join(escape(id.as_str())),
-            Place::State(part, name) => packs.join(part.folder()).join(escape(name)),
+            Place::State(part, name) => part.packs().join(escape(name)),
             Place::Transcripts(name, slug) => packs
                 .join("state-projects")
                 .join(escape(name))
@@ -111,6 +111,11 @@ impl Place {
 }
 
 impl StatePart {
+    /// The folder of its packs, relative to the store.
+    pub(super) fn packs(self) -> PathBuf {
+        Path::new("packs").join(self.folder())
+    }
+
     fn folder(self) -> &'static str {
         match self {
             StatePart::Databases => "state-databases",

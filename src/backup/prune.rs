@@ -9,10 +9,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::store::{PACKS, SNAPSHOTS, snapshot_name};
-use super::{LockedStore, Store, packing, retention};
+use super::{LockedStore, Place, Store, packing, retention};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
 use crate::disk::{self, FileKind, TEMPORARY_PREFIX};
+use crate::home::folded;
 
 /// A pack that goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,43 +35,70 @@ pub struct Plan {
     pub packs: Vec<Going>,
     /// How many bytes that frees.
     pub bytes: u64,
+    /// Packs of things that no snapshot knows: a snapshot was lost, or the first run with them was killed. They stay for
+    /// as long as what was removed.
+    pub unknown: Vec<Going>,
     /// Snapshots that stay.
     pub snapshots_kept: u64,
     /// Packs that stay.
     pub packs_kept: u64,
 }
 
-/// What went. The same words: a plan is carried out whole, or not at all.
+/// What went. The same words: an interrupted prune is an error, and what it has not removed stays for the next.
 pub type Outcome = Plan;
+
+/// How long things are kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    /// Snapshots, after they were superseded: `[backup] keep`.
+    pub snapshots: Duration,
+    /// What was removed, and what no snapshot knows: `[backup] keep_deleted`.
+    pub deleted: Duration,
+}
+
+/// A run that is under way and needs room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Under<'r> {
+    /// The moment in the names of its packs.
+    pub at: Timestamp,
+    /// What it has packed, and so needs no pack that no snapshot knows.
+    pub packed: &'r BTreeSet<Place>,
+}
 
 /// Says what may go.
 ///
 /// # Errors
 /// A clock that is behind the newest snapshot, and a snapshot that can not be read: nobody knows what it needs.
-pub fn plan(store: &Store, keep: Duration, context: &Context) -> Result<Plan> {
-    plan_sparing(store, keep, None, context)
+pub fn plan(store: &Store, keep: Keep, context: &Context) -> Result<Plan> {
+    plan_for(store, keep, None, context)
 }
 
-/// Like [`plan`], without packs of the run that is under way.
+/// Like [`plan`], for a run that is under way.
 ///
 /// # Errors
 /// As there.
-pub(super) fn plan_sparing(
+pub(super) fn plan_for(
     store: &Store,
-    keep: Duration,
-    under_way: Option<Timestamp>,
+    keep: Keep,
+    run: Option<Under>,
     context: &Context,
 ) -> Result<Plan> {
     let now = context.clock.now();
     let snapshots = store.snapshots()?;
     refuse_clock_behind(store, &snapshots, now)?;
-    let going = retention::expired(&snapshots, now, keep);
+    let going = retention::expired(&snapshots, now, keep.snapshots);
     let (expired, kept) = snapshots.split_at(going);
-    let mut named = BTreeSet::new();
+    let (mut named, mut known) = (BTreeSet::new(), BTreeSet::new());
+    let folder = |place: &Place| folded(&place.folder().to_string_lossy());
+    for snapshot in expired.iter().filter_map(|at| store.snapshot(*at).ok()) {
+        known.extend(snapshot.items.iter().map(|item| folder(&item.place)));
+    }
+    known.extend(run.iter().flat_map(|run| run.packed).map(folder));
     for at in kept {
         let snapshot = store.snapshot(*at).map_err(|error| {
             error.hint("nothing was removed: what this snapshot needs is not known")
         })?;
+        known.extend(snapshot.items.iter().map(|item| folder(&item.place)));
         let packs = snapshot.items.iter().flat_map(super::Item::packs);
         named.extend(packs.map(|pack| pack.file.clone()));
     }
@@ -80,6 +108,7 @@ pub(super) fn plan_sparing(
         snapshots: expired.to_vec(),
         packs: Vec::new(),
         bytes: 0,
+        unknown: Vec::new(),
         snapshots_kept: kept.len() as u64,
         packs_kept: 0,
     };
@@ -89,8 +118,18 @@ pub(super) fn plan_sparing(
             .collect();
     for pack in &there {
         let moment = moment_of(&pack.file);
-        if !unnamed.contains(pack.file.as_str()) || under_way.is_some() && moment == under_way {
+        // Where there is no snapshot at all, nobody knows what is needed.
+        let is_needed = kept.is_empty() || !unnamed.contains(pack.file.as_str());
+        if is_needed || moment.is_some() && moment == run.map(|run| run.at) {
             plan.packs_kept += 1;
+            continue;
+        }
+        let of = Path::new(&pack.file).parent().unwrap_or(Path::new(""));
+        let is_known = known.contains(&folded(&of.to_string_lossy()));
+        let lately = |at| !retention::is_older(at, now, keep.deleted);
+        if !is_known && moment.is_some_and(lately) {
+            plan.packs_kept += 1;
+            plan.unknown.push(pack.clone());
             continue;
         }
         plan.bytes += pack.bytes;
@@ -108,7 +147,7 @@ fn refuse_clock_behind(store: &Store, snapshots: &[Timestamp], now: Timestamp) -
         ))
         .at(store.snapshot_file(*newest))
         .hint("set the clock right")
-        .hint("if it is right now, and was wrong when that snapshot was made, move the snapshots of the future out of the store: the next run packs what only they name")),
+        .hint("if it is right now, and was wrong when that snapshot was made, move the snapshots of the future out of the store: the next run packs what only they name, as far as it is in the home")),
         _ => Ok(()),
     }
 }
@@ -162,6 +201,7 @@ fn packs(store: &Store, context: &Context) -> Result<Vec<Going>> {
 /// # Errors
 /// What can not be removed, and interruption.
 pub fn apply(store: &LockedStore, plan: Plan, context: &Context) -> Result<Outcome> {
+    store.clear_leftovers()?;
     context.progress.stage(
         "removing",
         Total {

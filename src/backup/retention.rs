@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::home::folded;
+
 /// How many of the snapshots, the oldest first, may go. What counts is when a snapshot was superseded, which is when the
 /// next one was made: one that was the newest until yesterday is needed, however old it is. The newest always stays.
 pub(super) fn expired(snapshots: &[Timestamp], now: Timestamp, keep: Duration) -> usize {
@@ -20,16 +22,16 @@ pub(super) fn is_older(then: Timestamp, now: Timestamp, age: Duration) -> bool {
     now.duration_since(then) > age
 }
 
-/// The packs that no snapshot names. Where the store's filesystem knows no case, a folder may stand there as somebody else
-/// has spelled it: so names that differ in nothing else count as one.
+/// The packs that no snapshot names. Some filesystems know no case, or write an accent in one way only: there a folder may
+/// be listed as nobody has named it. So names that differ in nothing else count as one.
 pub(super) fn unnamed<'p>(
     packs: impl IntoIterator<Item = &'p str>,
     named: &BTreeSet<String>,
 ) -> Vec<&'p str> {
-    let named: BTreeSet<String> = named.iter().map(|name| name.to_lowercase()).collect();
+    let named: BTreeSet<String> = named.iter().map(|name| folded(name)).collect();
     packs
         .into_iter()
-        .filter(|pack| !named.contains(&pack.to_lowercase()))
+        .filter(|pack| !named.contains(&folded(pack)))
         .collect()
 }
 
@@ -49,6 +51,10 @@ mod tests {
             "packs/sessions/20240603_API/2.tar.zst",
         ];
         assert_eq!(unnamed(there, &named), [there[1]]);
+        let composed =
+            BTreeSet::from(["packs/sessions/20240603_r\u{e9}sum\u{e9}/1.tar.zst".to_owned()]);
+        let decomposed = "packs/sessions/20240603_re\u{301}sume\u{301}/1.tar.zst";
+        assert_eq!(unnamed([decomposed], &composed), [""; 0]);
     }
 
     const KEEP: Duration = Duration::from_secs(14 * 86_400);

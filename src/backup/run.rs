@@ -197,7 +197,7 @@ pub struct Outcome {
     pub missing: Vec<Gone>,
     /// What was removed on purpose, and is kept for a while.
     pub removed: Vec<Gone>,
-    /// What the snapshots before held, whose pack is not in the store any more.
+    /// What the snapshots before held, whose pack is not in the store any more, or not as long as it was written.
     pub lost: Vec<String>,
     /// What was not packed, because there is no room.
     pub no_room: Vec<String>,
@@ -407,7 +407,9 @@ impl Looking<'_> {
     fn is_not_due(&self, place: &Place, before: &PackRef) -> bool {
         let is_settings = matches!(place, Place::State(StatePart::Settings, _));
         let now = self.context.clock.now();
-        is_settings && !is_older(before.at, now, self.request.settings_every)
+        // A clock that was ahead says nothing of how long ago that was.
+        let ahead = before.at > now;
+        is_settings && !ahead && !is_older(before.at, now, self.request.settings_every)
     }
 
     fn found(&self, place: &Place) -> Found {
@@ -435,7 +437,9 @@ impl Looking<'_> {
             _ => Some(Why::Changed),
         }
         .or_else(|| {
+            // A damaged archive is no better until it is another file.
             let could = !before.is_complete()
+                && before.form == Form::Packed
                 && source
                     .open(self.root)
                     .is_ok_and(|dir| things::can_be_read_now(before, &dir));

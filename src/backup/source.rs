@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use jiff::Timestamp;
 
 use super::{Item, PackRef, Place, Snapshot, Store};
-use crate::base::{Context, Error, Result, human};
+use crate::base::{Context, Error, Kind, Result};
 
 /// A store, looked at as of a moment.
 #[derive(Debug)]
@@ -56,6 +56,8 @@ impl<'s> Source<'s> {
                         older: OnceLock::new(),
                     });
                 }
+                // What a newer program has made is not damaged, and may say that the older ones are wrong.
+                Err(error) if error.kind() == Kind::Newer => return Err(error),
                 Err(error) => {
                     skipped.push(error.to_string());
                     first.get_or_insert(error);
@@ -86,9 +88,11 @@ impl<'s> Source<'s> {
     /// partial.
     pub fn newest(item: &Item) -> Vec<PackRef> {
         let complete = item.complete.iter().cloned();
+        // Beside a complete one there is another when that is damaged.
+        let newest = [item.newest.clone()];
         let mut found: Vec<PackRef> = match item.newest.is_complete() {
-            true => vec![item.newest.clone()],
-            false => complete.chain([item.newest.clone()]).collect(),
+            true => newest.into_iter().chain(complete).collect(),
+            false => complete.chain(newest).collect(),
         };
         found.dedup_by(|one, other| one.file == other.file);
         found
@@ -141,9 +145,10 @@ impl<'s> Source<'s> {
 
 fn without_snapshot(store: &Store, until: Option<Timestamp>, oldest: Option<Timestamp>) -> Error {
     let Some(until) = until else {
-        return Error::failed("the backup store has no snapshot yet:")
+        return Error::failed("the backup store has no snapshot:")
             .at(store.path())
-            .hint("`wbhome backup run` makes the first");
+            .hint("`wbhome backup run` makes the first")
+            .hint("if there were some: tar unpacks the newest pack of each folder below packs/ (docs/disaster.md)");
     };
     let error = Error::failed(format!(
         "the backup store has no snapshot as old as {until}:"
@@ -153,9 +158,4 @@ fn without_snapshot(store: &Store, until: Option<Timestamp>, oldest: Option<Time
         Some(oldest) => error.hint(format!("the oldest is of {oldest}; --at names a moment")),
         None => error.hint("`wbhome backup run` makes the first"),
     }
-}
-
-/// How old a pack is, for a person.
-pub fn aged(pack: &PackRef, context: &Context) -> String {
-    format!("{} ({})", pack.at, human::age(context.clock.now(), pack.at))
 }

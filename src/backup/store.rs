@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::Marker;
 use super::{PackRef, Snapshot, stamp};
 use crate::base::{Context, Error, Kind, Result, human};
-use crate::disk::{self, Dir, FileLock, LockAttempt, Meta, NewFile};
+use crate::disk::{self, Dir, FileLock, LockAttempt, Meta, NewFile, TEMPORARY_PREFIX};
 use crate::home::Home;
 use crate::pack::Pack;
 
@@ -39,6 +39,7 @@ pub struct Store {
     pub(super) dir: Dir,
     path: PathBuf,
     marker: Marker,
+    marker_is_lost: bool,
 }
 
 /// A store whose lock is held.
@@ -69,18 +70,79 @@ impl Store {
             true => gone().hint(mount),
             false => Error::io("can not open the backup store", path, error),
         })?;
-        let marker = Marker::read(&dir).map_err(|error| within(error, path))?;
-        let marker = marker.ok_or_else(|| {
-            gone().hint(mount).hint(format!(
-                "`wbhome backup init {}` makes one",
-                human::quoted(path)
-            ))
+        let holds_snapshots = || {
+            let names = dir
+                .open_beneath(Path::new(SNAPSHOTS))
+                .and_then(|dir| dir.names());
+            names.is_ok_and(|names| !names.is_empty())
+        };
+        let named = human::quoted(path);
+        let adopt = format!(
+            "its snapshots are there: `wbhome backup adopt --force {named}` makes it this home's, with a new marker"
+        );
+        let marker = Marker::read(&dir).map_err(|error| {
+            let newer = error.kind() == Kind::Newer;
+            let error = within(error, path);
+            match !newer && holds_snapshots() {
+                true => error.hint(adopt.clone()),
+                false => error,
+            }
+        })?;
+        let marker = marker.ok_or_else(|| match holds_snapshots() {
+            true => Error::failed("the backup store has lost its marker, wbhome-store.json:")
+                .at(path)
+                .hint(adopt),
+            false => gone()
+                .hint(mount)
+                .hint(format!("`wbhome backup init {named}` makes one")),
         })?;
         Ok(Store {
             dir,
             path: path.to_path_buf(),
             marker,
+            marker_is_lost: false,
         })
+    }
+
+    /// Like [`Store::open`], also when the marker is lost: whose the store is, its newest snapshot says, too. For those who
+    /// only read.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_to_read(path: &Path) -> Result<Store> {
+        let error = match Store::open(path) {
+            Err(error) if error.kind() == Kind::Failed => error,
+            opened => return opened,
+        };
+        match Store::without_marker(path)? {
+            Some(store) => Ok(store),
+            None => Err(error),
+        }
+    }
+
+    /// Whether its marker was lost, so that what it says is what the newest snapshot says.
+    pub(super) fn marker_is_lost(&self) -> bool {
+        self.marker_is_lost
+    }
+
+    /// A store that has snapshots, and no marker that could be understood.
+    fn without_marker(path: &Path) -> Result<Option<Store>> {
+        let Ok(dir) = Dir::open(path) else {
+            return Ok(None);
+        };
+        let mut store = Store {
+            dir,
+            path: path.to_path_buf(),
+            marker: Marker::unknown(path),
+            marker_is_lost: true,
+        };
+        for at in store.snapshots()?.into_iter().rev() {
+            if let Ok(snapshot) = store.snapshot(at) {
+                store.marker = Marker::as_of(&snapshot);
+                return Ok(Some(store));
+            }
+        }
+        Ok(None)
     }
 
     /// Opens the store of this home on this machine.
@@ -193,11 +255,14 @@ impl Store {
             .and_then(|text| text.ok_or_else(|| std::io::ErrorKind::NotFound.into()))
             .map_err(|e| Error::io("can not read the snapshot", &path, e))?;
         Snapshot::parse(&read).map_err(|error| {
+            let newer = error.kind() == Kind::Newer;
+            let hint = match newer {
+                true => "use the newer wbhome",
+                false => "move it out of the store if the disk has damaged it: packs that no other snapshot knows stay for [backup] keep_deleted",
+            };
             Error::new(error.kind(), format!("the snapshot {error}:"))
                 .at(&path)
-                .hint(
-                    "move it out of the store if the disk has damaged it: the others do without it",
-                )
+                .hint(hint)
         })
     }
 
@@ -278,14 +343,43 @@ impl Store {
 }
 
 impl LockedStore {
-    /// Removes what a run that was killed had begun to build.
+    /// Removes what a run that was killed had begun to build: copies of databases, and a snapshot or a marker that has
+    /// only a temporary name. Packs of that kind go with those that no snapshot names.
     ///
     /// # Errors
     /// When it can not be removed.
     pub(super) fn clear_leftovers(&self) -> Result<()> {
         let name = OsStr::new(TMP);
         disk::remove_tree(&self.dir, name)
-            .map_err(|e| Error::io("can not remove the folder", self.path.join(TMP), e))
+            .map_err(|e| Error::io("can not remove the folder", self.path.join(TMP), e))?;
+        // Where a file can not be made without a name, the snapshot or the marker that it should have become.
+        for folder in ["", SNAPSHOTS].map(Path::new) {
+            let path = self.path.join(folder);
+            let dir = match self.dir.open_beneath(folder) {
+                Err(error) if disk::is_nowhere(&error) => continue,
+                opened => opened.map_err(|e| Error::io("can not open the folder", &path, e))?,
+            };
+            let names = dir.names();
+            let names = names.map_err(|e| Error::io("can not list the folder", &path, e))?;
+            for (name, _) in names {
+                if name
+                    .as_encoded_bytes()
+                    .starts_with(TEMPORARY_PREFIX.as_bytes())
+                {
+                    dir.unlink(&name)
+                        .map_err(|e| Error::io("can not remove", path.join(&name), e))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder of the snapshots, for [`keep_room`].
+    ///
+    /// # Errors
+    /// When it can not be made.
+    pub(super) fn snapshots_folder(&self) -> std::io::Result<Dir> {
+        self.dir.make_beneath(Path::new(SNAPSHOTS))
     }
 
     /// Writes a snapshot, so that it is on the disk with its name.
@@ -318,10 +412,30 @@ impl LockedStore {
             true => file.publish_over(name.as_ref()),
             false => file.publish(name.as_ref()),
         }
-        .and_then(|()| dir.sync())
-        .and_then(|()| self.dir.sync())
-        .map_err(fail)
+        .map_err(fail)?;
+        let synced = dir.sync().and_then(|()| self.dir.sync());
+        if synced.is_err() && !over {
+            // A run that says that it has failed leaves no snapshot.
+            let _ = dir.unlink(name.as_ref());
+        }
+        synced.map_err(fail)
     }
+}
+
+/// Takes room in the folder of the snapshots for the one that is to come, until what is returned is dropped: packs fill
+/// a disk to its last block, and without a snapshot nobody would find them. Also how much there was of it.
+///
+/// # Errors
+/// When nothing can be written there.
+pub(super) fn keep_room(snapshots: &Dir, bytes: u64) -> std::io::Result<(NewFile<'_>, u64)> {
+    let room = NewFile::create(snapshots)?;
+    // Written, not only asked for: not every filesystem keeps what it promises.
+    let block = [0x5A; 4 << 10];
+    let mut taken = 0;
+    while taken < bytes && room.file().write_all(&block).is_ok() {
+        taken += block.len() as u64;
+    }
+    Ok((room, taken))
 }
 
 /// An empty folder of a store for what is being built, gone when it is dropped. Whoever makes one holds the lock.

@@ -165,6 +165,14 @@ impl Source {
         }
     }
 
+    /// Whether this is packed with the rest, and no reason to pack anything: the home would differ each night by the record
+    /// of that night.
+    fn overlooks(&self, rel: &Path, entry: &Entry) -> bool {
+        let is_record = ["runs", "drills"].iter().any(|name| entry.name == *name);
+        self.skips(rel, entry)
+            || matches!(self.way, Way::Home) && rel == Path::new(".wbhome") && is_record
+    }
+
     /// Looks at it, and opens no file.
     ///
     /// # Errors
@@ -178,7 +186,7 @@ impl Source {
             seen.add(Path::new(name), &meta);
             return Ok(seen.finish());
         }
-        let tree = disk::walk(&dir, &|rel, entry| self.skips(rel, entry), context.stop)?;
+        let tree = disk::walk(&dir, &|rel, entry| self.overlooks(rel, entry), context.stop)?;
         // A folder whose content is kept apart changes with that, and one with a database with SQLite's journal; its mode
         // is what matters.
         let is_part = matches!(self.way, Way::Home | Way::State(_) | Way::Databases(_));
@@ -202,10 +210,14 @@ impl Source {
             return Ok(None);
         }
         let dir = self.open(root)?;
-        let tree = disk::walk(&dir, &|rel, entry| self.skips(rel, entry), context.stop)?;
+        let tree = disk::walk(&dir, &|rel, entry| self.overlooks(rel, entry), context.stop)?;
         let mut before: std::collections::BTreeMap<&Path, &pack::Member> =
             manifest.members.iter().map(|m| (&*m.path, m)).collect();
         before.remove(Path::new(""));
+        if matches!(self.way, Way::Home) {
+            let records = [".wbhome/runs", ".wbhome/drills"];
+            before.retain(|path, _| !records.iter().any(|records| path.starts_with(records)));
+        }
         let mut told = Vec::new();
         for (path, entry) in tree.entries() {
             let meta = &entry.meta;

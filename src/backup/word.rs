@@ -27,6 +27,13 @@ pub struct Adopted {
 /// A store of another home, unless `force` says that it shall be this one's.
 pub fn adoption(home: &Home, store: &Store, force: bool) -> Result<Adopted> {
     let marker = store.marker();
+    if store.marker_is_lost() && !force {
+        return Err(
+            Error::failed("the backup store has lost its marker, wbhome-store.json:")
+                .at(store.path())
+                .hint("if it is this home's: --force writes a new one"),
+        );
+    }
     if marker.home != home.id() && !force {
         return Err(Error::failed("the store belongs to another home:")
             .at(store.path())
@@ -37,7 +44,7 @@ pub fn adoption(home: &Home, store: &Store, force: bool) -> Result<Adopted> {
         store: store.path().to_path_buf().into(),
         from: marker.path.to_path_buf().into(),
         to: disk::real_path(home.root())?.into(),
-        changed: marker.disagrees(home)?.is_some(),
+        changed: store.marker_is_lost() || marker.disagrees(home)?.is_some(),
     })
 }
 
@@ -48,9 +55,14 @@ pub fn adoption(home: &Home, store: &Store, force: bool) -> Result<Adopted> {
 pub fn adopt(home: &Home, store: &LockedStore, force: bool) -> Result<Adopted> {
     let adopted = adoption(home, store, force)?;
     let former = store.marker();
-    let marker = Marker::of(home, former.created, former.without_state.clone())?;
-    init::write_marker(&store.dir, &marker, true)
-        .map_err(|e| Error::io("can not write the marker in", store.path(), e))?;
+    let fail = |e| Error::io("can not write the marker in", store.path(), e);
+    // With the marker it is lost whether a person wanted the application's folder there.
+    let without_state = match store.marker_is_lost() {
+        true => init::not_for_state(store.path(), &store.dir).map_err(fail)?,
+        false => former.without_state.clone(),
+    };
+    let marker = Marker::of(home, former.created, without_state)?;
+    init::write_marker(&store.dir, &marker, true).map_err(fail)?;
     Ok(adopted)
 }
 
@@ -91,7 +103,7 @@ pub fn acceptance(home: &Home, store: &Store, names: &[String]) -> Result<Accept
         let mut items = snapshot.items.iter_mut();
         let item = items.find(|item| is_called(&item.place, name));
         let item = item.ok_or_else(|| unknown(name, store))?;
-        accepted.push(accept_one(home, item, newest)?);
+        accepted.push(accept_one(home, item)?);
     }
     Ok(Acceptance {
         store: store.path().to_path_buf().into(),
@@ -126,7 +138,7 @@ fn unknown(name: &str, store: &Store) -> Error {
     .hint("sessions go by their whole ids; all else as `wbhome backup run` has named it")
 }
 
-fn accept_one(home: &Home, item: &mut Item, newest: jiff::Timestamp) -> Result<Accepted> {
+fn accept_one(home: &Home, item: &mut Item) -> Result<Accepted> {
     let what = item.place.shown();
     // A session may have gone since the snapshot: `run` asks for this word before it makes the next one.
     let there = match &item.place {
@@ -146,7 +158,8 @@ fn accept_one(home: &Home, item: &mut Item, newest: jiff::Timestamp) -> Result<A
     }
     if gone {
         item.standing = Standing::Removed;
-        item.since = Some(newest);
+        // From the next snapshot on: the newest may be older than `keep_deleted`.
+        item.since = None;
     }
     Ok(Accepted { what, gone, former })
 }

@@ -12,7 +12,7 @@ use super::output::{Console, FAINT, STRONG, styled};
 use super::place;
 use crate::base::{Context, Exit, Result, human};
 use crate::disaster::drill::{self, BlindSpot, Data, OfKind, Plan, Report, Request};
-use crate::home::{Config, Home};
+use crate::home::Home;
 use crate::state;
 
 /// Rehearse a disaster: rebuild the home from store and history in a scratch folder, and compare
@@ -63,8 +63,8 @@ pub(super) fn run(
 }
 
 fn request(args: &DrillArgs, home: &Home) -> Result<Request> {
-    let config = Config::load(home)?.state;
-    let set = config.dir.is_some();
+    let saved = place::backup_request(home)?;
+    let set = !saved.state.is_empty();
     let usual = || place::user_home().map(|user_home| state::folders_in(&user_home));
     Ok(Request {
         stores: match &args.store {
@@ -72,16 +72,13 @@ fn request(args: &DrillArgs, home: &Home) -> Result<Request> {
             None => place::stores(home)?,
         },
         keep: args.keep.as_deref().map(place::absolute).transpose()?,
-        state: match set {
-            true => place::state_folders(home)?,
-            false => Vec::new(),
-        },
+        state: saved.state,
         unsaved_state: match set {
             true => Vec::new(),
             false => usual().unwrap_or_default(),
         },
-        include: config.include,
-        exclude: config.exclude,
+        include: saved.include,
+        exclude: saved.exclude,
     })
 }
 

@@ -118,10 +118,10 @@ fn write(out: &mut String, record: &Record, verbose: bool) {
             0 => String::new(),
             _ => format!("   {}", styled(FAINT, human::took(took))),
         };
-        let name = format!("{:<8}", stage.name);
+        let name = format!("{:<9}", stage.name);
         let _ = writeln!(out, "{}{store}{did}{took}", styled(STRONG, name));
         for note in stage.notes.iter().filter(|_| verbose) {
-            let _ = writeln!(out, "        {note}");
+            let _ = writeln!(out, "         {note}");
         }
     }
     if let (Some(kept), true) = (&record.record, verbose) {

@@ -47,11 +47,12 @@ pub(super) struct RestoreArgs {
     /// snapshot]
     #[arg(long, value_name = "REV|WHEN")]
     at: Option<String>,
-    /// Put what is in the way into the trash
+    /// Put what is in the way into the trash; with --all: also a repository that does not know the home, and where room
+    /// seems to lack
     #[arg(long)]
     force: bool,
     /// A whole home, out of a store
-    #[arg(long, conflicts_with_all = ["what", "force"], requires = "to")]
+    #[arg(long, conflicts_with = "what", requires = "to")]
     all: bool,
     /// This store alone, from backup [default: each [[backup.store]] in wbhome.toml, the one with the newest snapshot]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all")]

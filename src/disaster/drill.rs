@@ -73,9 +73,17 @@ const HOME: &str = "home";
 const STATE: &str = "state";
 const CHECKED: &str = "checked";
 
-/// What of `.wbhome/` belongs to this place and moment, and is not in a snapshot. And what drills write themselves: each
+/// What of `.wbhome/` belongs to this place and moment, and is not in a snapshot. And the records of drills and nights: each
 /// would make the next say that something is newer.
-const OWN: [&str; 6] = ["lock", "journal", "tmp", "trash", "cache.json", "drills"];
+const OWN: [&str; 7] = [
+    "lock",
+    "journal",
+    "tmp",
+    "trash",
+    "cache.json",
+    "drills",
+    "runs",
+];
 
 /// What a drill would do.
 ///
@@ -83,7 +91,7 @@ const OWN: [&str; 6] = ["lock", "journal", "tmp", "trash", "cache.json", "drills
 /// No store that can be used, no room, a folder to keep it in that is not empty.
 pub fn plan(home: &Home, request: &Request, context: &Context) -> Result<Plan> {
     if let Some(keep) = &request.keep {
-        refuse_keep(keep)?;
+        refuse_keep(home, keep)?;
     }
     let (store, warnings) = newest(home, &request.stores, context)?;
     let repository = repository_of(home).ok().flatten();
@@ -117,12 +125,19 @@ fn rebuilding(store: &Path, repository: Option<&Repository>, to: &Path) -> rebui
         at: None,
         git: repository.map(|repository| repository.dir().to_path_buf()),
         state_to: Some(to.join(STATE)),
+        force: false,
         rehearsal: true,
     }
 }
 
 /// A folder that shall be left must be there for this alone.
-fn refuse_keep(keep: &Path) -> Result<()> {
+fn refuse_keep(home: &Home, keep: &Path) -> Result<()> {
+    let inside = disk::is_inside(keep, home.root());
+    if inside.map_err(|e| Error::io("can not look at", keep, e))? {
+        return Err(Error::failed("the folder lies inside the home:")
+            .at(keep)
+            .hint("--keep names a folder outside of it"));
+    }
     if disk::exists(keep) && (!disk::is_folder(keep) || !disk::read_dir_names(keep)?.is_empty()) {
         return Err(Error::failed("is there already, and not an empty folder:")
             .at(keep)
@@ -274,9 +289,16 @@ impl Drill<'_> {
         // A store that was made without it says so.
         let unwanted = self.store.marker().without_state.as_deref();
         for folder in self.request.state.iter().filter(|_| unwanted.is_none()) {
-            let folder = disk::real_path(folder)?;
-            let portions = agent_state::portions(&folder, &saved, context)?;
-            states.push((folder, portions));
+            let folder = disk::real_path(folder).and_then(|folder| {
+                let portions = agent_state::portions(&folder, &saved, context)?;
+                Ok((folder, portions))
+            });
+            match folder {
+                Ok(found) => states.push(found),
+                Err(error) if error.kind() == Kind::Interrupted => return Err(error),
+                // It may be what was lost: what the store has of it comes back all the same.
+                Err(error) => report.warnings.push(error.to_string()),
+            }
         }
         self.compare(&rebuilt, &states, &outcome, &mut report)?;
         opened::look(
@@ -294,7 +316,7 @@ impl Drill<'_> {
         }
         report.blind_spots = self.blind_spots(&states, repository, unwanted)?;
         // Last, because it may do anything.
-        report.command = opened::command(self.home, &rebuilt)?;
+        report.command = opened::command(self.home, &rebuilt, context)?;
         let oldest = report.then.iter().map(|then| then.as_of).min();
         report.rpo_seconds = oldest.map(|oldest| {
             let age = at.duration_since(oldest).as_secs();

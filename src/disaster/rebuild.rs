@@ -20,7 +20,7 @@ pub use outcome::{
     StateBack,
 };
 
-use crate::backup::{Device, Form, Item, Kind, Place, Source, Standing, Store};
+use crate::backup::{Device, Form, Item, Kind, Place, Snapshot, Source, Standing, Store};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
 use crate::disk::{self, Dir, Space};
@@ -43,6 +43,8 @@ pub struct Request {
     pub git: Option<PathBuf>,
     /// A folder for what the agent application had.
     pub state_to: Option<PathBuf>,
+    /// Also out of a repository that does not know the home, and where the room may not do.
+    pub force: bool,
     /// Whether this is a rehearsal: it may be built inside a home, and nothing outside of `to` is written.
     pub rehearsal: bool,
 }
@@ -95,14 +97,18 @@ pub struct Plan {
 /// A store that is not there, holds no such snapshot or can not be read; a place that holds something, or lies where no
 /// home can be; a repository that can not be opened; no room.
 pub fn plan(request: &Request, context: &Context) -> Result<Plan> {
-    let store = Store::open(&request.store)?;
+    let store = Store::open_to_read(&request.store)?;
     let to = disk::real_path(&request.to)?;
     refuse_place(request, &store, &to)?;
     let standing = place::look(&to)?;
     let source = Source::of(&store, request.at, context)?;
     let snapshot = source.snapshot();
+    match &standing {
+        place::Standing::Ready(ready) => refuse_other(ready, request, snapshot)?,
+        _ => refuse_state_place(request, &store, snapshot)?,
+    }
     let surviving = match &request.git {
-        Some(path) => Some(Surviving::open(path)?),
+        Some(path) => Some(surviving(path, snapshot, request)?),
         None => None,
     };
     let git = match &surviving {
@@ -156,23 +162,81 @@ fn refuse_place(request: &Request, store: &Store, to: &Path) -> Result<()> {
             .at(to)
             .hint(format!("choose a folder outside {}", human::path(outer))));
     }
+    Ok(())
+}
+
+/// Where what the agent application had can not be: in the home or around it, in the store, where the application has its
+/// own, and where something lies already.
+fn refuse_state_place(request: &Request, store: &Store, snapshot: &Snapshot) -> Result<()> {
     let Some(state) = &request.state_to else {
         return Ok(());
     };
-    let state = disk::real_path(state)?;
-    if state.starts_with(to) || to.starts_with(&state) {
+    let (state, to) = (disk::real_path(state)?, disk::real_path(&request.to)?);
+    let within = |outer: &Path| {
+        Error::failed("the folder for the agent application would lie in another:")
+            .at(&state)
+            .hint(format!(
+                "--state-to names a folder outside {}",
+                human::path(outer)
+            ))
+    };
+    if state.starts_with(&to) || to.starts_with(&state) {
         return Err(Error::failed(
             "the home and the folder for the agent application lie in each other:",
         )
         .at(state)
         .hint("--state-to names a folder beside it"));
     }
-    match place::look(&state)? {
-        place::Standing::Free | place::Standing::Begun => Ok(()),
-        place::Standing::Ready(_) => {
-            Err(Error::failed("a home is being restored there:").at(state))
+    let own = snapshot.home.state.iter().map(|state| &*state.path);
+    for outer in own
+        .chain([store.path()])
+        .filter(|outer| disk::exists(outer))
+    {
+        let inside = disk::is_inside(&state, outer);
+        if !request.rehearsal && inside.map_err(|e| Error::io("can not look at", &state, e))? {
+            return Err(within(outer));
         }
     }
+    // Laid, and only to be moved up, by a run that was killed.
+    match state::is_laid(&state) {
+        true => Ok(()),
+        false => place::look(&state).map(|_| ()),
+    }
+}
+
+/// Whether what a stopped run has completed is what is asked for.
+fn refuse_other(ready: &Ready, request: &Request, snapshot: &Snapshot) -> Result<()> {
+    let state = request
+        .state_to
+        .as_deref()
+        .map(disk::real_path)
+        .transpose()?;
+    let done = &ready.outcome;
+    let laid = done.state.as_ref().map(|state| state.to.to_path_buf());
+    let same = (done.snapshot, &done.home) == (snapshot.at, &snapshot.home.id) && laid == state;
+    match same {
+        true => Ok(()),
+        false => Err(Error::failed(format!(
+            "another restore, as of {}, was stopped there and is complete but for the last renames:",
+            done.snapshot
+        ))
+        .at(&request.to)
+        .hint("the same command again finishes it; or name another folder")),
+    }
+}
+
+/// The repository, if it is that of the home: it has the commit that was the newest when the snapshot was made.
+fn surviving(path: &Path, snapshot: &Snapshot, request: &Request) -> Result<Surviving> {
+    let surviving = Surviving::open(path)
+        .map_err(|error| error.hint("without --git everything comes back that the store has"))?;
+    let known = snapshot.home.commit.as_ref();
+    if request.force || request.rehearsal || known.is_none_or(|commit| surviving.has(commit)) {
+        return Ok(surviving);
+    }
+    Err(Error::failed("the repository does not have the last commit that the snapshot knows, so it may be another home's:")
+        .at(path)
+        .hint("without --git everything comes back that the store has")
+        .hint("if it is this home's, and was begun anew or has lost something: --force"))
 }
 
 fn counted(source: &Source, with_state: bool) -> (Vec<Recovered>, Vec<String>, Vec<String>) {
@@ -215,6 +279,11 @@ fn counted(source: &Source, with_state: bool) -> (Vec<Recovered>, Vec<String>, V
 }
 
 impl Plan {
+    /// The store.
+    pub fn store(&self) -> &Path {
+        &self.store_path
+    }
+
     /// Whether only the last renames of an earlier run are left.
     pub fn only_moves_up(&self) -> bool {
         matches!(self.standing, place::Standing::Ready(_))
@@ -247,6 +316,9 @@ impl Plan {
         // Each file ends in a block that is half empty.
         self.needs = bytes + items * (space.block / 2) + repository;
         self.room = space.bytes;
+        if self.request.force {
+            return Ok(());
+        }
         if self.needs > self.room {
             return Err(Error::failed(format!(
                 "there is no room for the home: it needs about {}, and {} are free",
@@ -254,7 +326,8 @@ impl Plan {
                 human::size(self.room)
             ))
             .at(at)
-            .hint("make room, or name a folder on another disk"));
+            .hint("make room, or name a folder on another disk")
+            .hint("files with holes need less than they are long: --force tries all the same"));
         }
         match space.inodes {
             Some(free) if free < items => Err(Error::failed(format!(
@@ -284,7 +357,7 @@ pub fn apply(plan: Plan, context: &Context) -> Result<Outcome> {
     let begun = Instant::now();
     if let place::Standing::Ready(mut ready) = plan.standing {
         let site = Site::take(&plan.request.to, true)?;
-        site.move_up(&ready, context)?;
+        move_up(&site, &ready, context)?;
         ready.outcome.continued = true;
         return Ok(ready.outcome);
     }
@@ -294,10 +367,13 @@ pub fn apply(plan: Plan, context: &Context) -> Result<Outcome> {
     context.progress.stage("restoring", plan.content());
     let built = build(&plan, &site, begun, context);
     context.progress.finish();
-    let ready = match built {
+    let ready = match built.and_then(|ready| site.ready(&ready).map(|()| ready)) {
         Ok(ready) => ready,
         Err(error) => {
             site.give_up();
+            if let Some(state) = &plan.request.state_to {
+                state::give_up(state);
+            }
             if !existed {
                 // It was made for this.
                 let _ = remove_empty(&plan.request.to);
@@ -305,11 +381,18 @@ pub fn apply(plan: Plan, context: &Context) -> Result<Outcome> {
             return Err(error);
         }
     };
-    site.ready(&ready)?;
-    site.move_up(&ready, context)?;
+    move_up(&site, &ready, context)?;
     let mut outcome = ready.outcome;
     outcome.seconds = begun.elapsed().as_secs_f64();
     Ok(outcome)
+}
+
+/// What the application had first: the home is what says that there is nothing left to do.
+fn move_up(site: &Site, ready: &Ready, context: &Context) -> Result<()> {
+    if let Some(state) = &ready.outcome.state {
+        state::move_up(&state.to)?;
+    }
+    site.move_up(ready, context)
 }
 
 fn remove_empty(path: &Path) -> std::io::Result<()> {

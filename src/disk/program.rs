@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::base::{Error, Result, human};
+use crate::base::{Error, Result, Stop, human};
 
 /// What a program has said.
 #[derive(Clone, Debug)]
@@ -114,22 +115,20 @@ pub fn run_program(
     }))
 }
 
-/// Runs a person's own command line by the shell in a folder and waits for it. What it prints goes to our standard
-/// error, so that standard output holds our result alone. Returns its exit code, or `None` when a signal ended it.
-///
-/// # Errors
-/// When the shell can not be started.
-pub fn run_in(folder: &Path, command: &str) -> Result<Option<i32>> {
-    run_in_with(folder, command, b"")
-}
+/// How long a command that was asked to end is given for it.
+const GRACE: Duration = Duration::from_secs(5);
 
-/// Like [`run_in`], with something on its standard input. Whether it reads that is its own business: one that ends
-/// without reading is no error, and is not waited for any longer.
+/// Runs a person's own command line by the shell in a home and waits for it, with something on its standard input. Whether
+/// it reads that is its own business: one that ends without reading is no error. What it prints goes to our standard
+/// error, so that standard output holds our result alone. If it calls this program, that means this home. Returns its exit
+/// code, or `None` when a signal ended it.
 ///
 /// # Errors
-/// As [`run_in`].
-pub fn run_in_with(folder: &Path, command: &str, input: &[u8]) -> Result<Option<i32>> {
+/// When the shell can not be started; and interruption, which ends the command, too.
+pub fn run_in(home: &Path, command: &str, input: &[u8], stop: &Stop) -> Result<Option<i32>> {
     use std::os::fd::AsFd;
+    use std::os::unix::process::CommandExt;
+    let folder = home;
     let fail = |e| {
         let what = format!("can not run `{}` in", human::escape(command));
         Error::io(what, folder, e)
@@ -137,13 +136,42 @@ pub fn run_in_with(folder: &Path, command: &str, input: &[u8]) -> Result<Option<
     let output = io::stderr().as_fd().try_clone_to_owned().map_err(fail)?;
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", command]).current_dir(folder);
+    shell.env("WBHOME", folder);
+    // A group of its own: who presses Ctrl-C means us, and we end all of it.
+    shell.process_group(0);
     match input {
         [] => shell.stdin(Stdio::null()),
         _ => shell.stdin(Stdio::piped()),
     };
     let mut child = shell.stdout(Stdio::from(output)).spawn().map_err(fail)?;
     feed(&mut child, input);
-    Ok(child.wait().map_err(fail)?.code())
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait().map_err(fail)? {
+            return Ok(status.code());
+        }
+        if let Err(interrupted) = stop.check() {
+            end(&mut child);
+            return Err(interrupted);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}
+
+/// Ends a command and what it has started: asks first, and does not ask after [`GRACE`].
+fn end(child: &mut Child) {
+    use rustix::process::{Signal, kill_process_group};
+    let group = i32::try_from(child.id()).ok();
+    let group = group.and_then(rustix::process::Pid::from_raw);
+    let send = |signal| group.map(|group| kill_process_group(group, signal));
+    send(Signal::TERM);
+    let asked = Instant::now();
+    while asked.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    send(Signal::KILL);
+    let _ = child.wait();
 }
 
 /// Hands it over beside, and waits for nobody: what never reads would stop us, and what has ended breaks the pipe.
@@ -161,10 +189,32 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_interrupt_ends_a_command_and_what_it_has_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let stop = Stop::new();
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !folder.path().join("begun").exists() {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                stop.raise();
+            });
+            let command = "(sleep 60; echo late > late) & echo $! > child; touch begun; wait";
+            let ran = run_in(folder.path(), command, b"", &stop);
+            assert_eq!(ran.unwrap_err().kind(), crate::base::Kind::Interrupted);
+        });
+        assert!(begun.elapsed() < Duration::from_secs(50));
+        let child = std::fs::read_to_string(folder.path().join("child")).unwrap();
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+        assert!(state.is_err() || state.unwrap().contains(" Z "));
+    }
+
+    #[test]
     fn a_command_reads_its_input_or_does_not() {
         let folder = tempfile::tempdir().unwrap();
         let much = vec![b'x'; 1 << 20];
-        let run = |command: &str| run_in_with(folder.path(), command, &much).unwrap();
+        let run = |command: &str| run_in(folder.path(), command, &much, &Stop::new()).unwrap();
         assert_eq!(run("cat > got"), Some(0));
         assert_eq!(std::fs::read(folder.path().join("got")).unwrap(), much);
         assert_eq!(run("exit 3"), Some(3));

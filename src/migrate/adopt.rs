@@ -39,7 +39,7 @@ pub(super) fn adopt(
     let mut warnings = std::mem::take(&mut tally.warnings);
     warnings.sort();
     warnings.extend(no_reference(plan, &tally));
-    let command = smoke_test(home, &mut warnings)?;
+    let command = smoke_test(home, &mut warnings, ctx)?;
     ctx.progress.finish();
     let now = ctx.clock.now();
     let keep = jiff::SignedDuration::from_hours(24 * KEEP_DAYS);
@@ -237,10 +237,11 @@ pub(super) fn again(
     home: &LockedHome,
     record: &mut Record,
     mut outcome: Outcome,
+    ctx: &Context,
 ) -> Result<Outcome> {
     if outcome.failed_its_test() {
         let mut warnings = Vec::new();
-        outcome.command = smoke_test(home, &mut warnings)?;
+        outcome.command = smoke_test(home, &mut warnings, ctx)?;
         outcome.warnings.extend(warnings);
         record.amend(&outcome)?;
     }
@@ -248,7 +249,11 @@ pub(super) fn again(
 }
 
 /// Runs `[check] command` in the home.
-fn smoke_test(home: &LockedHome, warnings: &mut Vec<String>) -> Result<Option<SmokeTest>> {
+fn smoke_test(
+    home: &LockedHome,
+    warnings: &mut Vec<String>,
+    ctx: &Context,
+) -> Result<Option<SmokeTest>> {
     let config = match Config::load(home) {
         Ok(config) => config,
         Err(error) => {
@@ -272,6 +277,6 @@ fn smoke_test(home: &LockedHome, warnings: &mut Vec<String>) -> Result<Option<Sm
     else {
         return Ok(None);
     };
-    let exit = disk::run_in(home.root(), &command)?;
+    let exit = disk::run_in(home.root(), &command, b"", ctx.stop)?;
     Ok(Some(SmokeTest { command, exit }))
 }

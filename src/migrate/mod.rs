@@ -84,7 +84,7 @@ pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> 
     };
     if let Some(outcome) = record.outcome()? {
         if outcome.is_complete() {
-            let mut outcome = adopt::again(&home, &mut record, outcome)?;
+            let mut outcome = adopt::again(&home, &mut record, outcome, ctx)?;
             outcome.warnings.extend(settled(&home));
             if !plan.state.is_empty() {
                 follow(&plan, &home, &record, &mut outcome, ctx)?;

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::Record;
-use crate::base::{Exit, human};
+use crate::base::{Exit, Kind, Stop, human};
 use crate::disk;
 use crate::home::{Home, Nightly};
 
@@ -17,6 +17,8 @@ pub struct Hook {
     pub code: Option<i32>,
     /// What went wrong with it, if something did.
     pub trouble: Option<String>,
+    #[serde(skip)]
+    interrupted: bool,
 }
 
 impl Hook {
@@ -24,19 +26,24 @@ impl Hook {
     pub fn exit(&self) -> Exit {
         match self.trouble {
             None => Exit::Done,
+            Some(_) if self.interrupted => Exit::Interrupted,
             Some(_) => Exit::Failed,
         }
     }
 }
 
 /// Runs the command for how the night has ended. None when none is set, or the home was merely found.
-pub(super) fn run(home: &Home, settings: &Nightly, record: &Record) -> Option<Hook> {
+pub(super) fn run(home: &Home, settings: &Nightly, record: &Record, stop: &Stop) -> Option<Hook> {
     let (name, command) = match record.exit {
         Exit::Done => ("on_success", &settings.on_success),
         _ => ("on_failure", &settings.on_failure),
     };
     let command = command.as_ref()?.of(home)?;
-    let ran = disk::run_in_with(home.root(), command, &record.document());
+    // A night that was interrupted is told of all the same.
+    let anew = Stop::new();
+    let stop = if stop.raised() { &anew } else { stop };
+    let ran = disk::run_in(home.root(), command, &record.document(), stop);
+    let interrupted = matches!(&ran, Err(error) if error.kind() == Kind::Interrupted);
     let (code, trouble) = match ran {
         Ok(Some(0)) => (Some(0), None),
         Ok(Some(code)) => (Some(code), Some(format!("ended with exit code {code}"))),
@@ -49,5 +56,6 @@ pub(super) fn run(home: &Home, settings: &Nightly, record: &Record) -> Option<Ho
         name,
         code,
         trouble,
+        interrupted,
     })
 }

@@ -59,7 +59,7 @@ pub fn apply(home: &Home, request: &Request, context: &Context) -> Record {
     record.take_time(begun.elapsed());
     let kept = record.keep(home);
     if let Ok(config) = &night.config {
-        record.hook = hook::run(home, &config.nightly, &record);
+        record.hook = hook::run(home, &config.nightly, &record, context.stop);
     }
     if let Some(hook) = &record.hook {
         record.exit = record.exit.merge(hook.exit());

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use super::{Night, Stage};
 use crate::backup::{LockedStore, Store, prune as pruning, run as backing};
 use crate::base::{Exit, Result, human};
@@ -349,7 +351,10 @@ fn tell_backup(stage: &mut Stage, done: &backing::Outcome) {
     };
     tell_unread(stage, &done.unread);
     for lost in &done.lost {
-        stage.lacks(format!("was not in the store any more: {lost}"), Vec::new());
+        stage.lacks(
+            format!("is not in the store any more, or not as it was written: {lost}"),
+            Vec::new(),
+        );
     }
     if !done.no_room.is_empty() {
         let things = human::plural(done.no_room.len() as u64, "thing", "things");
@@ -368,25 +373,31 @@ fn tell_backup(stage: &mut Stage, done: &backing::Outcome) {
         );
         stage.warn(message, "set the clock right: until then nothing is pruned");
     }
-    for shrunken in &done.shrunken {
-        if Some(shrunken.since) == done.snapshot {
-            let message = format!(
-                "{} holds less than it did ({}); its former pack is kept",
-                shrunken.what, shrunken.why
-            );
-            let quoted = human::quoted(Path::new(&shrunken.what));
-            stage.warn(
-                message,
-                &format!("if that is right: `wbhome backup accept {quoted}`"),
-            );
-        }
+    let is_due = |since: Timestamp| done.snapshot.is_some_and(|at| is_due(since, at));
+    for shrunken in done.shrunken.iter().filter(|one| is_due(one.since)) {
+        let message = format!(
+            "{} holds less than it did ({}); its former pack is kept",
+            shrunken.what, shrunken.why
+        );
+        let quoted = human::quoted(Path::new(&shrunken.what));
+        stage.warn(
+            message,
+            &format!("if that is right: `wbhome backup accept {quoted}`"),
+        );
     }
-    for gone in done.missing.iter().filter(|gone| gone.new) {
-        stage.notes.push(format!(
-            "{} is not there any more; its last pack is kept",
-            gone.what
-        ));
+    for gone in done.missing.iter().filter(|gone| is_due(gone.since)) {
+        let quoted = human::quoted(Path::new(&gone.what));
+        stage.warn(
+            format!("{} is not there any more; its last pack is kept", gone.what),
+            &format!("if it is gone for good: `wbhome backup accept {quoted}`"),
+        );
     }
+}
+
+/// What stays as it is is told on the first night, and then once a week: what is told every night is read by nobody.
+fn is_due(since: Timestamp, now: Timestamp) -> bool {
+    let days = (now.duration_since(since).as_hours() + 12) / 24;
+    since == now || days > 0 && days % 7 == 0
 }
 
 fn tell_unread(stage: &mut Stage, unread: &[backing::Unread]) {
@@ -407,7 +418,10 @@ fn tell_unread(stage: &mut Stage, unread: &[backing::Unread]) {
 
 /// What nothing needs any more goes out of each store whose backup has just been good.
 fn prune(night: &Night, before: &[Stage]) -> Vec<Stage> {
-    let keep = night.config.as_ref().map(|config| config.backup.keep);
+    let keep = night.config.as_ref().map(|config| pruning::Keep {
+        snapshots: config.backup.keep,
+        deleted: config.backup.keep_deleted,
+    });
     let is_good = |folder: &Path| {
         let backup = before.iter().find(|stage| {
             stage.name == "backup" && stage.store.as_ref().is_some_and(|store| **store == *folder)

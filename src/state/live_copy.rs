@@ -11,16 +11,20 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use crate::base::{Context, Error, Result, human};
-use crate::disk::{self, Dir, FileKind, Meta};
+use crate::disk::{self, Dir, Entry, FileKind, Meta, Tree};
 use crate::paths::database;
 
 /// The first bytes of every database. See <https://www.sqlite.org/fileformat2.html#the_database_header>.
 const HEADER: &[u8; 16] = b"SQLite format 3\0";
+
+/// A database is made of pages, the smallest of which has 512 bytes.
+const SMALLEST_DATABASE: u64 = 512;
 
 /// Where in the file stands that it is kept with a write-ahead log, and the value that says so.
 const READ_VERSION: (usize, u8) = (19, 2);
@@ -35,6 +39,29 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// When it can not be opened or read.
 pub fn is_database(dir: &Dir, name: &OsStr) -> io::Result<bool> {
     Ok(header(dir, name)?.is_some())
+}
+
+/// The databases in a tree that was walked from this folder. What can not be read counts as none.
+pub fn databases_in(root: &Dir, tree: &Tree) -> Vec<PathBuf> {
+    // One that is cut off in the middle of a page is a database all the same.
+    let is_worth_opening = |entry: &Entry| {
+        let meta = &entry.meta;
+        meta.kind == FileKind::File && meta.size >= SMALLEST_DATABASE
+    };
+    let files: Vec<(PathBuf, &Entry)> = tree
+        .entries()
+        .filter(|(_, entry)| is_worth_opening(entry))
+        .collect();
+    files
+        .into_par_iter()
+        .filter(|(rel, entry)| {
+            let parent = rel.parent().unwrap_or(Path::new(""));
+            root.open_beneath(parent)
+                .and_then(|dir| is_database(&dir, &entry.name))
+                .unwrap_or(false)
+        })
+        .map(|(rel, _)| rel)
+        .collect()
 }
 
 /// The first bytes of a database, up to [`READ_VERSION`].

@@ -1,6 +1,6 @@
 //! A home with a cold store, nights by number, and what stock tools find in the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -17,6 +17,31 @@ pub fn night(n: i64) -> String {
 /// Waits until what was just written does not look as if it were being written.
 pub fn rest() {
     std::thread::sleep(std::time::Duration::from_millis(40));
+}
+
+/// What can not be compressed.
+pub fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&seed.to_le_bytes());
+    let mut bytes = vec![0; length];
+    hasher.finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+/// Changes a byte in the middle of a file.
+pub fn damage(path: &Path) {
+    let mut content = std::fs::read(path).unwrap();
+    let middle = content.len() / 2;
+    content[middle] ^= 0x55;
+    std::fs::write(path, content).unwrap();
+}
+
+/// The files in a folder, by name: of packs the oldest first.
+pub fn files_in(folder: PathBuf) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
 }
 
 impl Place {
@@ -93,6 +118,31 @@ impl Place {
         tops[0].clone()
     }
 
+    /// Every snapshot can be read, and every pack that it names is there, as long as it says, of the digest that it
+    /// says, and sound for `zstd`, which is asked once for each digest.
+    #[track_caller]
+    pub fn snapshots_are_whole(&self, asked: &mut BTreeSet<String>) {
+        let cold = self.path("cold");
+        let mut digests: BTreeMap<String, String> = BTreeMap::new();
+        for snapshot in self
+            .snapshots()
+            .into_iter()
+            .filter(|name| is_snapshot(name))
+        {
+            for (file, bytes, blake3) in packs_of(&read(&snapshot)) {
+                let (at, named) = (cold.join(&file), format!("{}: {file}", snapshot.display()));
+                let meta = std::fs::symlink_metadata(&at);
+                let meta = meta.unwrap_or_else(|e| panic!("{named}: {e}"));
+                assert_eq!(meta.len(), bytes, "{named}");
+                let found = digests.entry(file).or_insert_with(|| super::digest(&at));
+                assert_eq!(*found, blake3, "{named}");
+                if asked.insert(blake3) {
+                    super::home::tool("zstd", &["-tq", at.to_str().unwrap()]);
+                }
+            }
+        }
+    }
+
     /// A session of the home.
     pub fn of_session(&self, id: &str) -> BTreeMap<Vec<u8>, Entry> {
         tree(&self.home().join("sessions").join(id))
@@ -151,4 +201,44 @@ pub fn named(snapshot: &Value) -> Vec<String> {
     out.sort();
     out.dedup();
     out
+}
+
+/// A home as a backup keeps it: without what the tool makes again, and without the repository.
+pub fn kept(root: &Path) -> BTreeMap<Vec<u8>, Entry> {
+    let mut tree = tree(root);
+    let made_again = ["lock", "cache.json", "tmp", "trash", "journal"];
+    tree.retain(|name, _| {
+        let name = String::from_utf8_lossy(name);
+        let own = name.strip_prefix(".wbhome/").unwrap_or_default();
+        !made_again
+            .iter()
+            .any(|made| own == *made || own.starts_with(&format!("{made}/")))
+            && name != ".git"
+            && !name.starts_with(".git/")
+    });
+    tree
+}
+
+/// Every pack that a snapshot names, as anybody would find them in it: file, length and digest.
+pub fn packs_of(snapshot: &Value) -> Vec<(String, u64, String)> {
+    let mut found = Vec::new();
+    for item in snapshot["items"].as_array().unwrap() {
+        let kept = item["kept"].as_array().into_iter().flatten();
+        let packs = ["newest", "complete", "archive"].map(|key| &item[key]);
+        let packs = packs.into_iter().chain(kept.map(|kept| &kept["pack"]));
+        for pack in packs.filter(|pack| pack.is_object()) {
+            let text = |key: &str| pack[key].as_str().unwrap().to_owned();
+            found.push((
+                text("file"),
+                pack["bytes"].as_u64().unwrap(),
+                text("blake3"),
+            ));
+        }
+    }
+    found
+}
+
+/// Whether a file among the snapshots is one, and not what a kill has left.
+pub fn is_snapshot(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "json")
 }

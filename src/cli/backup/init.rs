@@ -18,6 +18,9 @@ pub(super) struct InitArgs {
     /// Keep the agent application's own folder there, too, although a sync client carries it, or everybody can read it
     #[arg(long)]
     with_state: bool,
+    /// Make a new store where wbhome.toml names one that is not there
+    #[arg(long)]
+    again: bool,
 }
 
 pub(super) fn run(
@@ -30,6 +33,7 @@ pub(super) fn run(
     let request = Request {
         dir: place::absolute(&args.dir)?,
         with_state: args.with_state,
+        again: args.again,
     };
     let plan = match global.dry_run {
         true => init::plan(&home, &request)?,
@@ -65,7 +69,7 @@ fn without_state(home: &Home, plan: &Plan, console: &Console) -> Result<()> {
         ));
         console.hint(&format!(
             "it holds conversations, settings and keys; to save it, too: dir = {} below [state] in wbhome.toml",
-            human::quoted(&folder)
+            toml::Value::String(folder.to_string_lossy().into_owned())
         ));
     }
     Ok(())

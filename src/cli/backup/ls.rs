@@ -25,7 +25,14 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
     let home = place::open(global)?;
     let folders = args.store.folders(&home)?;
     let Some(query) = &args.session else {
-        let act = |folder: &Path| Ok((list::list(&Store::open_of(folder, &home)?)?, Exit::Done));
+        let act = |folder: &Path| {
+            let listed = list::list(&Store::open_of(folder, &home)?)?;
+            let exit = match listed.unreadable.is_empty() {
+                true => Exit::Done,
+                false => Exit::Partial,
+            };
+            Ok((listed, exit))
+        };
         let write = |out: &mut String, listed: &Outcome| write(out, listed, ctx);
         return in_each(folders, "backup-ls/1", global, console, act, write);
     };
@@ -35,7 +42,8 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
     let act = |folder: &Path| {
         let listed = list::of_session(&Store::open_of(folder, &home)?, &session)?;
         match listed.packs.is_empty() {
-            false => Ok((listed, Exit::Done)),
+            false if listed.unreadable.is_empty() => Ok((listed, Exit::Done)),
+            false => Ok((listed, Exit::Partial)),
             true => Err(Error::failed(format!(
                 "no snapshot knows a session `{}`:",
                 human::escape(session.as_str())
@@ -78,6 +86,9 @@ fn write(out: &mut String, listed: &Outcome, ctx: &Context) {
 }
 
 fn write_session(out: &mut String, listed: &OfSession, ctx: &Context) {
+    for unreadable in &listed.unreadable {
+        let _ = writeln!(out, "  can not be read: {unreadable}");
+    }
     let _ = writeln!(out, "{}", styled(STRONG, human::path(&listed.store)));
     for pack in &listed.packs {
         let mut notes = String::new();

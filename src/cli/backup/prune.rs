@@ -14,7 +14,11 @@ pub(super) fn run(
     ctx: &Context,
 ) -> Result<Exit> {
     let home = place::open(global)?;
-    let keep = Config::load(&home)?.backup.keep;
+    let keep = Config::load(&home)?.backup;
+    let keep = prune::Keep {
+        snapshots: keep.keep,
+        deleted: keep.keep_deleted,
+    };
     let folders = args.folders(&home)?;
     let (dry_run, verbose) = (global.dry_run, console.verbose);
     let act = |folder: &Path| {
@@ -60,4 +64,14 @@ fn write(out: &mut String, plan: &Plan, dry_run: bool, verbose: bool, ctx: &Cont
         human::plural(plan.snapshots_kept, "snapshot", "snapshots"),
         human::plural(plan.packs_kept, "pack", "packs")
     );
+    if !plan.unknown.is_empty() {
+        let _ = writeln!(
+            out,
+            "  {} of things that no snapshot knows: kept for [backup] keep_deleted",
+            human::plural(plan.unknown.len() as u64, "pack is", "packs are")
+        );
+        for pack in plan.unknown.iter().filter(|_| verbose) {
+            let _ = writeln!(out, "  {}", human::escape(&pack.file));
+        }
+    }
 }

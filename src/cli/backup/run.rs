@@ -61,7 +61,9 @@ fn warn(outcome: &Outcome, console: &Console, global: &Global, ctx: &Context) {
         console.warn(&format!("could not be read, {}: {path}{why}", unread.what));
     }
     for lost in &outcome.lost {
-        console.warn(&format!("was not in the store any more: {lost}"));
+        console.warn(&format!(
+            "is not in the store any more, or not as it was written: {lost}"
+        ));
     }
     if !outcome.no_room.is_empty() {
         console.warn(&format!(
@@ -167,7 +169,10 @@ fn write(out: &mut String, outcome: &Outcome, console: &Console, ctx: &Context) 
         out,
         "missing",
         outcome.missing.len() as u64,
-        &gone(&outcome.missing, "their last packs are kept"),
+        &gone(
+            &outcome.missing,
+            "not there any more; the last packs are kept",
+        ),
     );
     line(
         out,

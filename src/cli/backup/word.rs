@@ -26,9 +26,11 @@ pub(super) fn adopt(
 ) -> Result<Exit> {
     let home = place::open(global)?;
     place::refuse_untrusted(&home)?;
-    let store = Store::open(&place::absolute(&args.dir)?)?;
+    let store = Store::open_to_read(&place::absolute(&args.dir)?)?;
+    // Nothing is written into a store that is refused, not even its lock.
+    let adoption = word::adoption(&home, &store, args.force)?;
     let adopted = match global.dry_run {
-        true => word::adoption(&home, &store, args.force)?,
+        true => adoption,
         false => {
             let store = store.lock(global.lock_wait, "backup adopt", ctx)?;
             word::adopt(&home, &store, args.force)?

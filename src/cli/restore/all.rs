@@ -39,6 +39,7 @@ pub(super) fn run(
         },
         git: args.git.map(|git| current.join(git)),
         state_to: args.state_to.map(|to| current.join(to)),
+        force: args.force,
         rehearsal: false,
     };
     let plan = rebuild::plan(&request, ctx)?;
@@ -57,7 +58,7 @@ pub(super) fn run(
     console.report("restore-all/1", &outcome, |out| {
         write(out, &outcome, console.verbose, ctx);
     })?;
-    Ok(match outcome.is_complete() {
+    Ok(match outcome.is_complete() && skipped.is_empty() {
         true => Exit::Done,
         false => Exit::Partial,
     })
@@ -122,7 +123,7 @@ fn write_plan(out: &mut String, plan: &Plan, ctx: &Context) {
         styled(STRONG, human::path(&plan.to)),
         moment(plan.snapshot, ctx),
         human::age(ctx.clock.now(), plan.snapshot),
-        human::escape(&plan.host)
+        human::path(plan.store())
     );
     if plan.only_moves_up() {
         let _ = writeln!(

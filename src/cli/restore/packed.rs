@@ -78,7 +78,7 @@ fn store(
 ) -> Result<PathBuf> {
     if let Some(store) = &args.store {
         let folder = current.join(store);
-        let opened = Store::open(&folder)?;
+        let opened = Store::open_to_read(&folder)?;
         if opened.marker().home != home.id() {
             return Err(Error::failed("the store belongs to another home:")
                 .at(&folder)
@@ -92,7 +92,7 @@ fn store(
     let mut best = None;
     let mut failed = None;
     for folder in place::stores(home)? {
-        match Store::open(&folder).and_then(|store| store.snapshots()) {
+        match Store::open_to_read(&folder).and_then(|store| store.snapshots()) {
             Ok(snapshots) => {
                 let fits = |one: &&jiff::Timestamp| at.is_none_or(|at| **one <= at);
                 let newest = snapshots.iter().rfind(fits).copied();

@@ -4,18 +4,16 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::report::{Command, Report, Wrong};
 use crate::base::{Context, Error, Kind, Result};
 use crate::check::{self, Finding, Options};
-use crate::disk::{self, Dir, Entry, FileKind};
+use crate::disk::{self, Dir, Entry};
 use crate::history;
 use crate::home::{Config, Home, Index};
 use crate::migrate;
 use crate::paths::database;
 use crate::sessions::reconcile;
-use crate::state::live_copy::{check_database, is_database};
+use crate::state::live_copy::{check_database, databases_in};
 
 /// Looks at the rebuilt home beside the live one.
 ///
@@ -106,33 +104,21 @@ pub(super) fn databases(
     let root = Dir::open(rebuilt).map_err(fail)?;
     let skip = |rel: &Path, entry: &Entry| rel.as_os_str().is_empty() && entry.name == ".git";
     let tree = disk::walk(&root, &skip, context.stop)?;
-    let files: Vec<(PathBuf, &Entry)> = tree
-        .entries()
-        .filter(|(_, entry)| {
-            let meta = &entry.meta;
-            meta.kind == FileKind::File && meta.size >= 512 && meta.size.is_multiple_of(512)
-        })
-        .collect();
-    let found: Vec<PathBuf> = files
-        .into_par_iter()
-        .filter(|(rel, entry)| {
-            root.open_beneath(rel.parent().unwrap_or(Path::new("")))
-                .and_then(|dir| is_database(&dir, &entry.name))
-                .unwrap_or(false)
-        })
-        .map(|(rel, _)| rel)
-        .collect();
-    for rel in found {
+    for rel in databases_in(&root, &tree) {
         context.stop.check()?;
         report.databases += 1;
-        if let Err(error) = check_one(&root, rebuilt, &rel, scratch, context)
-            && !is_same(&root, live, &rel)
-        {
-            report.unsound.push(Wrong {
+        let Err(error) = check_one(&root, rebuilt, &rel, scratch, context) else {
+            continue;
+        };
+        match is_same(&root, live, &rel) {
+            true => report.warnings.push(format!(
+                "a database of {thing} is not sound, in the live folder and so in the backup: {error}"
+            )),
+            false => report.unsound.push(Wrong {
                 thing: thing.to_owned(),
                 path: rel.into(),
                 why: error.to_string(),
-            });
+            }),
         }
     }
     Ok(())
@@ -195,13 +181,13 @@ fn is_same(root: &Dir, live: Option<&Path>, rel: &Path) -> bool {
 /// Runs the user's own test in the rebuilt home.
 ///
 /// # Errors
-/// When it can not be started.
-pub(super) fn command(live: &Home, rebuilt: &Home) -> Result<Option<Command>> {
+/// When it can not be started, and interruption.
+pub(super) fn command(live: &Home, rebuilt: &Home, context: &Context) -> Result<Option<Command>> {
     let config = Config::load(live)?;
     let command = config.drill.command.as_ref().and_then(|c| c.of(live));
     let Some(command) = command.map(str::to_owned) else {
         return Ok(None);
     };
-    let exit = disk::run_in(rebuilt.root(), &command)?;
+    let exit = disk::run_in(rebuilt.root(), &command, b"", context.stop)?;
     Ok(Some(Command { command, exit }))
 }

@@ -112,6 +112,8 @@ pub(super) fn lay(
     for (task, laid) in tasks.iter().zip(laid) {
         task.tell(laid, outcome, &mut ground);
     }
+    let lost: HashSet<&str> = outcome.lost.iter().map(|lost| &*lost.thing).collect();
+    outcome.were_missing.retain(|id| !lost.contains(&**id));
     Ok(ground)
 }
 
@@ -279,12 +281,15 @@ pub(super) fn tell(item: &Item, fetched: &Fetched, outcome: &mut Outcome, ground
     let Some(laid) = &fetched.laid else {
         return;
     };
-    let own = item.archive.as_ref().map(|pack| &pack.file);
-    if laid.pack.file != item.newest.file && own != Some(&laid.pack.file) {
-        let why = match laid.newer.iter().any(|pack| pack.file == item.newest.file) {
+    // Of a session that has both, the archive is as new as its own copy.
+    let of_archive = laid.pack.form == Form::Archive;
+    let newest = item.archive.as_ref().filter(|_| of_archive);
+    let newest = newest.unwrap_or(&item.newest);
+    if laid.pack.file != newest.file {
+        let why = match laid.newer.iter().any(|pack| pack.file == newest.file) {
             true => format!(
                 "{} could not be read when it was packed",
-                human::plural(item.newest.unreadable, "file", "files")
+                human::plural(newest.unreadable, "file", "files")
             ),
             false => "it is damaged".to_owned(),
         };
@@ -292,8 +297,8 @@ pub(super) fn tell(item: &Item, fetched: &Fetched, outcome: &mut Outcome, ground
             kind: place.kind(),
             thing: place.shown(),
             at: laid.pack.at,
-            newest: item.newest.at,
-            file: item.newest.file.clone(),
+            newest: newest.at,
+            file: newest.file.clone(),
             why,
         });
         ground

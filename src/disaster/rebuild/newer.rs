@@ -53,6 +53,7 @@ pub(super) fn lay_over(
             from.left.push(Left {
                 path: path.into(),
                 why,
+                in_archive: true,
             });
             continue;
         }
@@ -61,6 +62,7 @@ pub(super) fn lay_over(
             LaidOver::Left(why) => from.left.push(Left {
                 path: path.into(),
                 why,
+                in_archive: false,
             }),
             LaidOver::Laid { replaced } => from.files.push(Newer {
                 path: path.into(),
@@ -70,11 +72,22 @@ pub(super) fn lay_over(
         }
     }
     let laid: HashSet<&Path> = from.files.iter().map(|file| &*file.path).collect();
+    let came = |name: &String| {
+        let session = Path::new("sessions").join(name);
+        laid.iter().any(|path| path.starts_with(&session))
+    };
+    let text_only = from
+        .text_only
+        .iter()
+        .filter(|name| came(name))
+        .cloned()
+        .collect();
     let of_thing = things(snapshot);
     outcome.missing.retain(|missing| {
         let place = of_thing.get(&missing.thing);
         place.is_none_or(|place| !laid.contains(&*place.join(&*missing.path)))
     });
+    from.text_only = text_only;
     Ok(from)
 }
 
@@ -167,7 +180,11 @@ fn not_given(
             wanted.extend(surviving.below(&path)?);
         }
     }
-    let known: HashSet<&str> = snapshot.items.iter().map(|item| item.place.top()).collect();
+    let sessions = snapshot.items.iter().filter_map(|item| match &item.place {
+        Place::Session(id) => Some(id.as_str()),
+        _ => None,
+    });
+    let known: HashSet<&str> = sessions.collect();
     for name in surviving.sessions()? {
         let path = Path::new("sessions").join(&name);
         if is_there(root, &path)? || ground.archived.contains(&name) {

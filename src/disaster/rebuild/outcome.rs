@@ -183,6 +183,8 @@ pub struct Left {
     pub path: WirePath,
     /// Why.
     pub why: String,
+    /// Whether it is there all the same, in the archive of its session.
+    pub in_archive: bool,
 }
 
 /// What went into a folder for the agent application.
@@ -206,6 +208,11 @@ impl Outcome {
         self.lost.is_empty()
             && self.not_used.is_empty()
             && self.older.is_empty()
+            && self
+                .git
+                .iter()
+                .flat_map(|git| &git.left)
+                .all(|left| left.in_archive)
             && self.missing.iter().all(|missing| missing.vanished)
     }
 

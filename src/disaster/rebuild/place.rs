@@ -20,7 +20,7 @@ pub(super) const RESTORING: &str = ".wbhome-restoring";
 pub(super) const HOME: &str = "home";
 
 /// What says that all of it is there, and on the disk.
-const READY: &str = "ready.json";
+pub(super) const READY: &str = "ready.json";
 
 /// The folder that makes a home one.
 const OWN: &str = ".wbhome";

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
 use super::laying::{Ground, tell};
-use super::outcome::{Missing, Outcome, StateBack};
-use super::place::RESTORING;
+use super::outcome::{Lost, Missing, NotUsed, Older, Outcome, StateBack};
+use super::place::{Dressed, READY, RESTORING};
 use crate::backup::{Item, Place, Source, Standing, fetch};
-use crate::base::{Context, Error, Result, human};
+use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind, Stamp};
 use crate::pack::MemberKind;
 
@@ -35,6 +38,20 @@ pub(super) fn lay(
     let fail = |e| Error::io("can not write to", to, e);
     disk::create_private_folder(to)?;
     let top = Dir::open(to).map_err(fail)?;
+    if let Some(ready) = Ready::read(to)? {
+        // Laid by a run that was killed before the home was.
+        let snapshot = source.snapshot();
+        if (ready.snapshot, &ready.home) != (snapshot.at, &snapshot.home.id) {
+            return Err(Error::failed(format!(
+                "a restore as of {} was stopped there:",
+                ready.snapshot
+            ))
+            .at(to)
+            .hint("the same command again finishes it; or name another folder"));
+        }
+        return Ok(ready.told(outcome));
+    }
+    let before = Lacking::of(outcome);
     disk::remove_tree(&top, OsStr::new(RESTORING)).map_err(fail)?;
     let building = top.make_beneath(Path::new(RESTORING)).map_err(fail)?;
     let was = &source.snapshot().home.state;
@@ -67,18 +84,127 @@ pub(super) fn lay(
     let own = laying.folders.remove(Path::new(ALL));
     let all = building.make_beneath(Path::new(ALL)).map_err(fail)?;
     disk::sync_filesystem(&all).map_err(fail)?;
-    for (name, _) in all.names().map_err(fail)? {
-        all.rename(&name, &top, &name)
-            .map_err(|e| Error::io("can not move into its place:", to.join(&name), e))?;
+    let ready = Ready {
+        snapshot: source.snapshot().at,
+        home: source.snapshot().home.id.clone(),
+        back,
+        own: own.map(|(mode, mtime)| Dressed::new(PathBuf::new(), mode, mtime)),
+        lacking: Lacking::of(outcome).since(&before),
+    };
+    let text = serde_json::to_vec(&ready).map_err(|e| fail(e.into()))?;
+    disk::write_new(&to.join(RESTORING).join(READY), &text, 0o600)?;
+    failpoint::hit("restore-all.state-ready");
+    Ok(ready.back)
+}
+
+/// Moves up what was laid, when the home is complete, too: a run that was killed before begins anew, and one that is killed
+/// now is gone on with.
+///
+/// # Errors
+/// What can not be moved.
+pub(super) fn move_up(to: &Path) -> Result<()> {
+    match Ready::read(to)? {
+        Some(ready) => {
+            let top = Dir::open(to).map_err(|e| Error::io("can not open", to, e))?;
+            ready.move_up(to, &top)
+        }
+        None => Ok(()),
     }
-    disk::remove_tree(&top, OsStr::new(RESTORING)).map_err(fail)?;
-    if let Some((mode, mtime)) = own {
-        top.set_mode(mode)
-            .and_then(|()| top.set_time(mtime))
-            .map_err(fail)?;
+}
+
+/// Takes away what was laid and not moved up. What stays is known by its name.
+pub(super) fn give_up(to: &Path) {
+    if let Ok(top) = Dir::open(to) {
+        let _ = disk::remove_tree(&top, OsStr::new(RESTORING));
     }
-    top.sync().map_err(fail)?;
-    Ok(back)
+}
+
+/// Whether a run that was stopped has laid everything there.
+pub(super) fn is_laid(to: &Path) -> bool {
+    disk::exists(&to.join(RESTORING).join(READY))
+}
+
+/// What is laid and only has to be moved up.
+#[derive(Serialize, Deserialize)]
+struct Ready {
+    snapshot: Timestamp,
+    home: String,
+    back: StateBack,
+    /// Mode and time of the folder itself.
+    own: Option<Dressed>,
+    lacking: Lacking,
+}
+
+/// What of it did not come back as it was.
+#[derive(Clone, Serialize, Deserialize)]
+struct Lacking {
+    lost: Vec<Lost>,
+    older: Vec<Older>,
+    not_used: Vec<NotUsed>,
+    missing: Vec<Missing>,
+}
+
+impl Lacking {
+    fn of(outcome: &Outcome) -> Lacking {
+        Lacking {
+            lost: outcome.lost.clone(),
+            older: outcome.older.clone(),
+            not_used: outcome.not_used.clone(),
+            missing: outcome.missing.clone(),
+        }
+    }
+
+    fn since(mut self, before: &Lacking) -> Lacking {
+        self.lost.drain(..before.lost.len());
+        self.older.drain(..before.older.len());
+        self.not_used.drain(..before.not_used.len());
+        self.missing.drain(..before.missing.len());
+        self
+    }
+}
+
+impl Ready {
+    /// What a run that was killed has left in a folder.
+    fn read(to: &Path) -> Result<Option<Ready>> {
+        let path = to.join(RESTORING).join(READY);
+        let Some(text) = disk::read_small(&path, 1 << 30)? else {
+            return Ok(None);
+        };
+        let ready = serde_json::from_slice(&text);
+        ready.map(Some).map_err(|e| {
+            Error::io(
+                "can not understand what a stopped restore has left in",
+                path,
+                e,
+            )
+            .hint("remove the folder, or name another one")
+        })
+    }
+
+    fn move_up(&self, to: &Path, top: &Dir) -> Result<()> {
+        let fail = |e| Error::io("can not write to", to, e);
+        let rel = Path::new(RESTORING).join(ALL);
+        let all = top.open_beneath(&rel).map_err(fail)?;
+        for (name, _) in all.names().map_err(fail)? {
+            all.rename(&name, top, &name)
+                .map_err(|e| Error::io("can not move into its place:", to.join(&name), e))?;
+            failpoint::hit("restore-all.state-moved");
+        }
+        top.sync().map_err(fail)?;
+        disk::remove_tree(top, OsStr::new(RESTORING)).map_err(fail)?;
+        if let Some(own) = &self.own {
+            own.dress(top).map_err(fail)?;
+        }
+        top.sync().map_err(fail)
+    }
+
+    fn told(self, outcome: &mut Outcome) -> StateBack {
+        outcome.lost.extend(self.lacking.lost);
+        outcome.older.extend(self.lacking.older);
+        outcome.not_used.extend(self.lacking.not_used);
+        outcome.missing.extend(self.lacking.missing);
+        self.back
+    }
 }
 
 /// The name of the folder that a thing belongs to.
