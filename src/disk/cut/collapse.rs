@@ -110,8 +110,7 @@ fn begin_of_slice(end: u64, slice: u64) -> u64 {
 /// What the system would do under the lock of the file, for which the writer waits, is done before: what the writer has
 /// written since goes to the disk, and what is held of the range in memory is forgotten.
 fn prepare(log: &File, at: u64, length: u64) {
-    // Should it fail, that is told when all is done.
-    let _ = log.sync_data();
+    // The sync comes last: what it leaves to be written is what came in since.
     #[cfg(target_os = "linux")]
     let _ = rustix::fs::fadvise(
         log,
@@ -121,6 +120,8 @@ fn prepare(log: &File, at: u64, length: u64) {
     );
     #[cfg(not(target_os = "linux"))]
     let _ = (at, length);
+    // Should it fail, that is told when all is done.
+    let _ = log.sync_data();
 }
 
 /// Takes out everything before the mark, which stands at `left`.
