@@ -37,6 +37,9 @@ const PIECE: usize = 256 << 10;
 /// the machine, the log's own among them.
 const SYNCED: u64 = 32 << 20;
 
+/// So much of a log that was compared stays in memory. To forget it piece by piece costs more.
+const REMEMBERED: u64 = 8 << 20;
+
 /// So much is best taken out in one go: a writer waits for it, some milliseconds where the filesystem tells the disk of
 /// each block that is free again.
 pub const SLICE: u64 = 24 << 20;
@@ -309,6 +312,7 @@ fn is_same(
 ) -> io::Result<bool> {
     let (mut left, mut right) = (vec![0; PIECE], vec![0; PIECE]);
     let mut at = begin;
+    let mut remembered = begin;
     while at < end {
         let length = (end - at).min(PIECE as u64) as usize;
         let (left, right) = (&mut left[..length], &mut right[..length]);
@@ -327,9 +331,25 @@ fn is_same(
             }
         }
         at += length as u64;
+        if at - remembered >= REMEMBERED || at == end {
+            forget(log, remembered, at - remembered);
+            remembered = at;
+        }
     }
     Ok(true)
 }
+
+/// Lets the system forget what it holds of a log in memory; up to its end when `length` is 0. Nobody needs what is to be
+/// taken out, and that would be done under the lock of the file, for which the writer waits.
+#[cfg(target_os = "linux")]
+fn forget(log: &File, at: u64, length: u64) {
+    // It is only advice.
+    let length = std::num::NonZeroU64::new(length);
+    let _ = fs::fadvise(log, at, length, fs::Advice::DontNeed);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn forget(_: &File, _: u64, _: u64) {}
 
 /// A blank line of this length.
 fn blank(length: u64) -> Vec<u8> {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::{Cut, MARK, Taken, blank, is_copied, stands_at};
+use super::{Cut, MARK, Taken, blank, forget, is_copied, stands_at};
 use crate::base::failpoint;
 use crate::disk::Meta;
 
@@ -107,33 +107,19 @@ fn begin_of_slice(end: u64, slice: u64) -> u64 {
     (end - 1) / slice * slice
 }
 
-/// What the system would do under the lock of the file, for which the writer waits, is done before: what the writer has
-/// written since goes to the disk, and what is held of the range in memory is forgotten.
-fn prepare(log: &File, at: u64, length: u64) {
-    // The sync comes last: what it leaves to be written is what came in since.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::fs::fadvise(
-        log,
-        at,
-        std::num::NonZeroU64::new(length),
-        rustix::fs::Advice::DontNeed,
-    );
-    #[cfg(not(target_os = "linux"))]
-    let _ = (at, length);
-    // Should it fail, that is told when all is done.
-    let _ = log.sync_data();
-}
-
 /// Takes out everything before the mark, which stands at `left`.
 fn collapse_before(cut: &Cut, mut left: u64, slice: u64, log: &File) -> io::Result<()> {
     let mark = cut.mark();
     while left > 0 {
         let begin = begin_of_slice(left, slice);
+        // Under the lock of the file, for which the writer waits, the system would write what came in since, and forget all
+        // that it holds in memory from there on. Should the first fail, that is told when all is done.
+        let _ = log.sync_data();
+        forget(log, begin, 0);
         // Its writer may begin the log anew at any moment.
         if !stands_at(log, left, &mark)? {
             return Ok(());
         }
-        prepare(log, begin, left - begin);
         match collapse(log, begin, left - begin) {
             Ok(()) => {}
             // The end of the file came nearer: it has been truncated.
