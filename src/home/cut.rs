@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{LockedHome, RelPath, Rotations};
+use super::{Home, LockedHome, RelPath, Rotations};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Cut, Dir, FileKind, Means, Meta, Stamp, Taken};
@@ -81,7 +81,7 @@ impl LogCut {
     /// # Errors
     /// What the system says.
     pub fn open(&self, home: &LockedHome) -> io::Result<Dir> {
-        folder(home, &self.folder)
+        log_folder(home, &self.folder)
     }
 
     fn cut(&self) -> Option<Cut> {
@@ -195,8 +195,11 @@ impl LogCut {
     }
 }
 
-/// Opens a folder: relative to the home, through no link below it, or absolute.
-pub(super) fn folder(home: &LockedHome, path: &Path) -> io::Result<Dir> {
+/// Opens the folder of a log: relative to the home, through no link below it, or absolute.
+///
+/// # Errors
+/// What the system says.
+pub fn log_folder(home: &Home, path: &Path) -> io::Result<Dir> {
     match path.is_absolute() {
         true => Dir::open(path),
         false => Dir::open(home.root())?.open_beneath(path),

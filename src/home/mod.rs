@@ -41,7 +41,7 @@ pub use config::{
     Archive, Backup, Check, Command, Compress, Config, Drill, Every, Git, Nightly, OnFind, Relay,
     RelayMode, Rotate, Secrets, State, Store,
 };
-pub use cut::{CutEnd, LogCut};
+pub use cut::{CutEnd, LogCut, log_folder};
 pub use entry::{Entry, Status};
 pub use find::{Found, How, USUAL_NAME, find};
 pub use id::{LONGEST_ADOPTED, LONGEST_NEW, SessionId, folded};

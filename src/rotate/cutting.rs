@@ -10,7 +10,7 @@ use super::{Found, Request, Why, left_for_its_writer, left_for_what_it_is, names
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, Means, Meta, NewFile, SLICE, Xattrs};
 use crate::home::journal::{self, Step};
-use crate::home::{CutEnd, Home, LockedHome, LogCut, Rotations};
+use crate::home::{CutEnd, LockedHome, LogCut, Rotations, log_folder};
 
 /// Cuts it, or says why it is left alone.
 ///
@@ -26,7 +26,7 @@ pub(super) fn cut(
 ) -> Result<Result<CutLog, Left>> {
     let path = home.root().join(found.path());
     let fail = |e: io::Error| told(e, &path, context);
-    let dir = open(home, found).map_err(fail)?;
+    let dir = log_folder(home, &found.folder).map_err(fail)?;
     let Some(meta) = dir.find(&found.name).map_err(fail)? else {
         return Ok(Err(Left::new(
             found,
@@ -126,13 +126,6 @@ fn carry(
     failpoint::hit("rotate.cut");
     pending.forget()?;
     Ok(end)
-}
-
-pub(super) fn open(home: &Home, found: &Found) -> io::Result<Dir> {
-    match found.folder.is_absolute() {
-        true => Dir::open(&found.folder),
-        false => Dir::open(home.root())?.open_beneath(&found.folder),
-    }
 }
 
 /// An error as a person understands it.

@@ -11,7 +11,7 @@ use super::outcome::{Compressed, Failed, Outcome, Removed};
 use super::{Beyond, Plan, Planned, Request, compress, names, retire};
 use crate::base::{Context, Error, Result};
 use crate::disk::{Dir, FileKind};
-use crate::home::{Compress, Home, LockedHome};
+use crate::home::{Compress, Home, LockedHome, log_folder};
 
 /// What one cut has put aside, under one name or, after a kill, under two.
 #[derive(Clone, Debug)]
@@ -77,13 +77,6 @@ impl Family {
     }
 }
 
-fn open(home: &Home, folder: &Path) -> std::io::Result<Dir> {
-    match folder.is_absolute() {
-        true => Dir::open(folder),
-        false => Dir::open(home.root())?.open_beneath(folder),
-    }
-}
-
 /// The families of these logs; folders that can not be listed are told.
 fn families(home: &Home, logs: &[Planned], failed: &mut Vec<Failed>) -> Vec<Family> {
     let mut folders: BTreeMap<&Path, BTreeMap<&OsStr, Option<&String>>> = BTreeMap::new();
@@ -93,7 +86,7 @@ fn families(home: &Home, logs: &[Planned], failed: &mut Vec<Failed>) -> Vec<Fami
     }
     let mut families = Vec::new();
     for (folder, logs) in folders {
-        let found = open(home, folder).and_then(|dir| generations(&dir));
+        let found = log_folder(home, folder).and_then(|dir| generations(&dir));
         let mut found = found.unwrap_or_else(|error| {
             let told = Error::io("can not list", folder, error);
             failed.push(Failed::of(folder.to_path_buf().into(), &told));
@@ -258,7 +251,7 @@ pub(super) fn tend(
 
 fn remove(home: &Home, folder: &Path, gone: (Generation, Vec<Removed>), outcome: &mut Outcome) {
     let (generation, removed) = gone;
-    let done = open(home, folder).and_then(|dir| {
+    let done = log_folder(home, folder).and_then(|dir| {
         for (name, _, _) in &generation.files {
             dir.unlink(name)?;
         }
@@ -287,7 +280,7 @@ fn pack(
     };
     let path = folder.join(plain);
     let fail = |e| Error::io("can not compress", &path, e);
-    let dir = open(home, folder).map_err(fail)?;
+    let dir = log_folder(home, folder).map_err(fail)?;
     // One that a kill has left beside what it was made of is looked at first.
     let packed = generation
         .files

@@ -200,7 +200,7 @@ fn blank_of(home: &Home, found: &Found, known: Option<&Known>) -> u64 {
     let Some(known) = known.filter(|known| known.blank > 0) else {
         return 0;
     };
-    let read = cutting::open(home, found)
+    let read = home::log_folder(home, &found.folder)
         .and_then(|dir| dir.open_file(&found.name))
         .and_then(|log| disk::blank_head(&log, known.blank));
     // What can not be read is told when it is to be cut.
