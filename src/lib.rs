@@ -6,6 +6,7 @@
 //! | --- | --- |
 //! | [`cli`] | what a person types and reads: one file a verb |
 //! | [`disaster`] | a whole home out of a store and the repository |
+//! | [`doctor`] | whether a set-up is sound, with the cure for what is not |
 //! | [`nightly`] | the night: its stages and its record; what makes the machine run it |
 //! | [`migrate`] | off the sync drive: plan, transfer, settle, adopt, verify; what follows a move: state folder, relink, rename |
 //! | [`check`] | what is wrong with a home, and the safe repairs |
@@ -44,6 +45,7 @@ pub mod check;
 pub mod cli;
 pub mod disaster;
 pub mod disk;
+pub mod doctor;
 pub mod history;
 pub mod home;
 pub mod migrate;

@@ -21,12 +21,12 @@ const FLOORS: [&[&str]; 8] = [
     &[
         "archive", "backup", "browse", "check", "history", "migrate", "rotate", "sessions",
     ],
-    &["disaster", "nightly"],
+    &["disaster", "doctor", "nightly"],
     &["cli"],
 ];
 
 /// From which room into which one of the same floor: each is a decision.
-const ALONGSIDE: [(&str, &str); 4] = [
+const ALONGSIDE: [(&str, &str); 6] = [
     // A migration finds damage while it reads, and says it in the words of `check`.
     ("migrate", "check"),
     // A session that comes out of its archive is indexed and counted as `wbhome index` does.
@@ -35,6 +35,9 @@ const ALONGSIDE: [(&str, &str); 4] = [
     ("migrate", "sessions"),
     // Nights warn when the last drill was long ago.
     ("nightly", "disaster"),
+    // Whether a set-up is sound is also a question of drills and nights.
+    ("doctor", "disaster"),
+    ("doctor", "nightly"),
 ];
 
 fn root() -> &'static Path {

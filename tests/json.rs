@@ -572,6 +572,34 @@ documents! {
         schema: String, source: Exact, migrated: Timestamp, compared: u64, equal: u64,
         differences: Vec<Difference>, new_in_home: u64,
     }
+    "wbhome/doctor/1" Doctor {
+        schema: String, path: String, path_bytes: Absent<String>, id: String, program: String, trust: String,
+        checks: Vec<DoctorCheck>, warnings: u64, errors: u64,
+    }
+    "doctor check" DoctorCheck {
+        name: String, verdict: String, says: String, cure: Null<String>, hints: Vec<String>,
+    }
+    "wbhome/du/1" Du {
+        schema: String, path: String, path_bytes: Absent<String>, sessions: Vec<WeighedSession>, together: Weight,
+        rest: Null<RestOfHome>, total: Null<Weight>, largest: Vec<LargeFile>, since: Null<Timestamp>,
+        growth: Null<i64>, grows: Vec<Growing>, unreadable: Vec<Location>, recorded: bool,
+    }
+    "weight" Weight { files: u64, bytes: u64, allocated: u64, }
+    "weighed session" WeighedSession {
+        path: String, path_bytes: Absent<String>, status: String, all: Weight, context: Weight, memory: Weight,
+        artifacts: Weight, logs: Weight, other: Weight, archive: Weight, updated: Null<Timestamp>,
+        growth: Null<i64>,
+    }
+    "rest of a home" RestOfHome {
+        archives: Weight, history: Weight, trash: Weight, own: Weight, other: Weight,
+    }
+    "large file" LargeFile {
+        path: String, path_bytes: Absent<String>, bytes: u64, allocated: u64, modified: Timestamp,
+    }
+    "growing" Growing {
+        what: String, bytes: u64, sessions: Vec<Location>, of: u64, files: Vec<OldFile>, helps: Null<String>,
+    }
+    "old file" OldFile { path: String, path_bytes: Absent<String>, bytes: u64, modified: Timestamp, }
     "wbhome/nightly/1" Nightly {
         schema: String, path: String, path_bytes: Absent<String>, id: String, program: String, began: Timestamp,
         took_ms: u64, exit: u8, stages: Vec<Stage>, warnings: Vec<NightWarning>, hook: Null<Hook>,
@@ -1558,6 +1586,69 @@ fn nightly() {
             .0
             .is_some_and(|hook| hook.code.0 == Some(3) && hook.trouble.0.is_some())
     );
+}
+
+#[test]
+fn doctor() {
+    let place = Place::with_sessions();
+    let told: Doctor = read("doctor/1", &json(&place, &["doctor"]));
+    assert!(told.trust == "named" && told.errors == 0 && told.warnings > 0);
+    let backup = told.checks.iter().find(|check| check.name == "backup");
+    let backup = backup.unwrap();
+    assert_eq!(backup.verdict, "warning");
+    assert_eq!(backup.cure.0.as_deref(), Some("wbhome backup init DIR"));
+    place.put_home("index.json", "[");
+    let broken = place.run(["doctor", "--json"]);
+    broken.expect(4);
+    let told: Doctor = read("doctor/1", &broken);
+    assert_eq!(told.errors, 1);
+}
+
+#[test]
+fn du() {
+    let place = Place::with_sessions();
+    let odd = place
+        .home()
+        .join("sessions")
+        .join(OsStr::from_bytes(b"a\xff"));
+    std::fs::create_dir(&odd).unwrap();
+    std::fs::write(odd.join("x"), "12345").unwrap();
+    let log = place.put_home("sessions/20240603_crawler/logs/run.log", "x".repeat(100));
+    std::fs::hard_link(&log, log.with_file_name("twin.log")).unwrap();
+    place.archived("20240605_api_refactor");
+    let first: Du = read("du/1", &json(&place, &["du"]));
+    assert!(first.recorded && first.since.0.is_none() && first.growth.0.is_none());
+    assert_eq!((first.sessions.len(), first.grows.len()), (4, 3));
+    let stranger = first
+        .sessions
+        .iter()
+        .find(|s| s.path_bytes.is_some())
+        .unwrap();
+    assert_eq!(
+        (stranger.all.bytes, stranger.status.as_str()),
+        (5, "active")
+    );
+    let total = first.total.0.unwrap();
+    let rest = first.rest.0.unwrap();
+    let parts = [
+        &first.together,
+        &rest.archives,
+        &rest.history,
+        &rest.trash,
+        &rest.own,
+        &rest.other,
+    ];
+    assert_eq!(
+        total.bytes,
+        parts.iter().map(|part| part.bytes).sum::<u64>()
+    );
+    let again: Du = read("du/1", &json(&place, &["du", "crawler"]));
+    assert!(again.total.0.is_none() && again.rest.0.is_none() && !again.recorded);
+    assert_eq!(
+        (again.growth.0, again.sessions[0].growth.0),
+        (Some(0), Some(0))
+    );
+    assert!(again.since.0.is_some() && !again.largest.is_empty());
 }
 
 #[test]

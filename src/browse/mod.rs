@@ -1,5 +1,6 @@
 //! Looking at a home. Nothing here writes.
 
+pub mod du;
 pub mod ls;
 mod path;
 mod running;

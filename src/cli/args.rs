@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
-    archive, backup, check, commit, complete, diff, drill, history, index, init, label, ls, man,
-    migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, show, unarchive,
+    archive, backup, check, commit, complete, diff, doctor, drill, du, history, index, init, label,
+    ls, man, migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, show,
+    unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -83,6 +84,7 @@ pub(super) enum Verb {
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
     Path(path::PathArgs),
+    Du(du::DuArgs),
     Label(label::LabelArgs),
     Mv(mv::MvArgs),
     Rm(rm::RmArgs),
@@ -97,6 +99,7 @@ pub(super) enum Verb {
     Rotate(rotate::RotateArgs),
     Backup(backup::BackupArgs),
     Drill(drill::DrillArgs),
+    Doctor(doctor::DoctorArgs),
     Relink(relink::RelinkArgs),
     Migrate(migrate::MigrateArgs),
     Nightly(nightly::NightlyArgs),

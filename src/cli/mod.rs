@@ -15,7 +15,9 @@ mod check;
 mod commit;
 mod complete;
 mod diff;
+mod doctor;
 mod drill;
+mod du;
 mod errors;
 mod findings;
 mod followed;
@@ -90,6 +92,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Ls(args) => ls::run(args, global, console, ctx),
         Verb::Show(args) => show::run(args, global, console, ctx),
         Verb::Path(args) => path::run(args, global, console),
+        Verb::Du(args) => du::run(args, global, console, ctx),
         Verb::Label(args) => label::run(args, global, console, ctx),
         Verb::Rm(args) => rm::run(args, global, console, ctx),
         Verb::Restore(args) => restore::run(args, global, console, ctx),
@@ -102,6 +105,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Unarchive(args) => unarchive::run(args, global, console, ctx),
         Verb::Backup(args) => backup::run(args, global, console, ctx),
         Verb::Drill(args) => drill::run(args, global, console, ctx),
+        Verb::Doctor(args) => doctor::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),
         Verb::Rotate(args) => rotate::run(args, global, console, ctx),
         Verb::Relink(args) => relink::run(args, global, console, ctx),

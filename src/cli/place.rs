@@ -62,13 +62,15 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 23] = [
     "archive",
     "backup",
     "check",
     "commit",
     "diff",
+    "doctor",
     "drill",
+    "du",
     "history",
     "index",
     "label",
@@ -107,10 +109,15 @@ pub(super) fn spelled(text: &str, again: &str) -> String {
     out
 }
 
+/// Like [`open`], and why it is that one.
+pub(super) fn open_found(global: &Global) -> Result<(Home, home::How)> {
+    let found = home::find(named(global), &current_folder()?, user_home().as_deref())?;
+    Ok((Home::open(found.root.0, found.trust)?, found.how))
+}
+
 /// Opens the home that `--home`, `$WBHOME`, the current folder or the user's own folder names.
 pub(super) fn open(global: &Global) -> Result<Home> {
-    let found = home::find(named(global), &current_folder()?, user_home().as_deref())?;
-    Home::open(found.root.0, found.trust)
+    open_found(global).map(|(home, _)| home)
 }
 
 /// Where the agent application keeps its own folder.

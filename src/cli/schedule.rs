@@ -96,7 +96,7 @@ pub(super) fn run(
 }
 
 /// This program and this user, as the environment tells.
-fn machine() -> Result<Machine> {
+pub(super) fn machine() -> Result<Machine> {
     let program = std::env::current_exe()
         .map_err(|e| Error::failed("where this program lies can not be found").because(e))?;
     Ok(Machine {

@@ -18,6 +18,7 @@ mod cut;
 mod dir;
 mod duplicate;
 mod files;
+mod filesystem;
 mod holds;
 mod lock;
 mod meta;
@@ -48,6 +49,7 @@ pub use files::{
     read, read_dir_names, read_end, read_small, read_small_in, real_path, remove_file, remove_name,
     remove_tree, rename_no_replace, set_mode, stat, symlink,
 };
+pub use filesystem::{Filesystem, Lack, filesystem, folds_case, may_write};
 pub use holds::holds_all;
 pub use lock::{FileLock, FolderLock, LockAttempt};
 pub use meta::{FileKind, Meta, Stamp};

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use git2::{IndexEntry, ObjectType, Oid};
 use serde::Serialize;
 
+pub use author::author;
 pub use look::{Plan, plan};
 use look::{as_path, open_root, unread};
 

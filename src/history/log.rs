@@ -136,6 +136,14 @@ pub fn last_touch(home: &Home, id: &SessionId, context: &Context) -> Result<Opti
     Ok(last)
 }
 
+/// The newest commit; `None` before the first.
+///
+/// # Errors
+/// A branch or an object that can not be read.
+pub fn newest(repository: &Repository) -> Result<Option<Told>> {
+    Ok(repository.tip()?.map(|tip| repository.told(&tip)))
+}
+
 fn touched(repository: &Repository, visited: &Visited, rel: &Path) -> Result<Touched> {
     let before = visited.parents.first();
     let was = before

@@ -34,7 +34,7 @@ pub use diff::{
     Diff, Differing, Form, Hunk, Line, LineKind, Request as DiffRequest, Unreadable, diff, patch,
 };
 pub use left_out::Why;
-pub use log::{Change, Log, Request as LogRequest, Touched, last_touch, log};
+pub use log::{Change, Log, Request as LogRequest, Touched, last_touch, log, newest};
 pub use message::{Counted, SessionChange};
 pub use repository::{Began, Beginning, Branch, Repository, begin, beginning, tip};
 pub use revision::Told;

@@ -53,7 +53,10 @@ impl Home {
     }
 
     /// Whether the newest migration into this home has begun and not ended.
-    fn unfinished_move(&self) -> Result<bool> {
+    ///
+    /// # Errors
+    /// When the migrations can not be listed.
+    pub fn unfinished_move(&self) -> Result<bool> {
         let all = self.migrations();
         let newest = disk::read_dir_names(&all)?.into_iter().next_back();
         Ok(newest.is_some_and(|(name, _)| {

@@ -20,7 +20,7 @@ use crate::home::{Config, Home};
 use crate::rotate;
 
 pub use self::hook::Hook;
-pub use self::record::{Record, Stage, Trouble, Warning};
+pub use self::record::{Past, Record, Stage, Trouble, Warning, last_night};
 
 /// How the night is to be done.
 #[derive(Clone, Debug)]

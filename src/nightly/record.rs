@@ -16,6 +16,9 @@ use crate::home::Home;
 /// So many records are kept.
 const KEPT: usize = 100;
 
+/// No honest record is longer.
+const LONGEST: u64 = 64 << 20;
+
 /// A night.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
@@ -276,6 +279,53 @@ fn read_name(name: &str) -> Option<(Timestamp, u32)> {
     let at = jiff::civil::DateTime::strptime(form, stamp).ok()?;
     let at = jiff::tz::TimeZone::UTC.to_timestamp(at).ok()?;
     (stamp.len() == 16).then_some((at, n))
+}
+
+/// What is known of a night that has been.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// When it began, as the name of its record says.
+    pub began: Timestamp,
+    /// Its exit code; `None` when the record can not be understood.
+    pub exit: Option<u8>,
+    /// The stages that did not end well.
+    pub failed: Vec<String>,
+}
+
+/// The last night of a home, by its newest record.
+///
+/// # Errors
+/// When the records can not be listed or read.
+pub fn last_night(home: &Home) -> Result<Option<Past>> {
+    #[derive(Default, serde::Deserialize)]
+    struct Short {
+        exit: Option<u8>,
+        #[serde(default)]
+        stages: Vec<ShortStage>,
+    }
+    #[derive(serde::Deserialize)]
+    struct ShortStage {
+        name: String,
+        exit: u8,
+    }
+    let runs = home.runs();
+    let names = disk::read_dir_names(&runs)?;
+    let newest = names
+        .iter()
+        .filter(|(_, kind)| *kind == FileKind::File)
+        .filter_map(|(name, _)| Some((read_name(name.to_str()?)?, name)))
+        .max();
+    let Some(((began, _), name)) = newest else {
+        return Ok(None);
+    };
+    let text = disk::read_small(&runs.join(name), LONGEST)?.unwrap_or_default();
+    let short: Short = serde_json::from_slice(&text).unwrap_or_default();
+    let failed = short.stages.into_iter().filter(|stage| stage.exit != 0);
+    Ok(Some(Past {
+        began,
+        exit: short.exit,
+        failed: failed.map(|stage| stage.name).collect(),
+    }))
 }
 
 /// Removes the records beyond the newest; whatever else lies there stays.

@@ -32,6 +32,15 @@ pub(super) fn object(
 }
 
 fn of(repository: &Repository) -> Result<(String, String)> {
+    let set = author(repository)?;
+    Ok(set.unwrap_or_else(|| ("wbhome".to_owned(), format!("wbhome@{}", disk::host_name()))))
+}
+
+/// The name and address that git is set to; `None` when it is not, and commits are by this program itself.
+///
+/// # Errors
+/// A configuration that can not be read.
+pub fn author(repository: &Repository) -> Result<Option<(String, String)>> {
     let config = repository
         .git
         .config()
@@ -48,8 +57,5 @@ fn of(repository: &Repository) -> Result<(String, String)> {
         let plain = plain.trim().to_owned();
         (!plain.is_empty()).then_some(plain)
     };
-    match (value("user.name"), value("user.email")) {
-        (Some(name), Some(email)) => Ok((name, email)),
-        _ => Ok(("wbhome".to_owned(), format!("wbhome@{}", disk::host_name()))),
-    }
+    Ok(value("user.name").zip(value("user.email")))
 }

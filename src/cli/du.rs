@@ -1,0 +1,290 @@
+//! `wbhome du`: what the home takes on the disk.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use clap::Args;
+use unicode_width::UnicodeWidthStr;
+
+use super::args::Global;
+use super::output::{Console, FAINT, STRONG, styled, terminal_width};
+use super::{complete, place};
+use crate::base::{Context, Exit, Result, human};
+use crate::browse::du::{self, Growing, Grows, OfSession, Outcome, Request, Weight};
+use crate::home::{Config, Home, resolve_in};
+
+/// Say what the home takes on the disk, by session and kind, what of it grows, and what helps
+///
+/// Sizes are those of files; what they take on the disk is told where that is less or more by a tenth. A file with several
+/// names is counted once. Growth is told since the last time that all of the home was looked at.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wbhome du                  the whole home
+  wbhome du crawler @1       these sessions
+  wbhome du --top 50         with the 50 largest files
+  wbhome du --json | jq -r '.grows[].files[].path'    large results in sessions that rest")]
+pub(super) struct DuArgs {
+    /// Only these sessions: ids, unique parts of ids, or @1 for the most recent
+    #[arg(value_name = "SESSION", add = complete::sessions())]
+    sessions: Vec<String>,
+    /// So many of the largest files
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+}
+
+pub(super) fn run(args: DuArgs, global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
+    let home = place::open(global)?;
+    let sessions = args.sessions.iter().map(|query| resolve_in(&home, query));
+    let request = Request {
+        sessions: sessions.collect::<Result<_>>()?,
+        top: args.top,
+        // What settings that are broken say of it, `doctor` tells.
+        idle: Config::load(&home).unwrap_or_default().archive.idle,
+    };
+    let mut found = du::du(&home, &request, ctx)?;
+    if !global.dry_run {
+        keep(&home, &mut found, ctx);
+    }
+    let again = place::again(global);
+    for grows in &mut found.grows {
+        grows.helps = grows
+            .helps
+            .as_ref()
+            .map(|helps| place::spelled(helps, &again));
+    }
+    for path in &found.unreadable {
+        console.warn(&format!("can not be read: {}", human::path(path)));
+    }
+    console.result("du/1", &found, |out| write(out, &found, console, ctx))?;
+    Ok(match found.unreadable.is_empty() {
+        true => Exit::Done,
+        false => Exit::Partial,
+    })
+}
+
+/// Keeps the record, where that is possible at once: whoever only looks does not wait for others, and does not settle
+/// what they have left.
+fn keep(home: &Home, found: &mut Outcome, ctx: &Context) {
+    let is_free = home.is_trusted() && home.has_unsettled().is_ok_and(|unsettled| !unsettled);
+    if found.total.is_some()
+        && is_free
+        && let Ok(locked) = home.lock(Duration::ZERO, "du", ctx)
+    {
+        // A disk that is full, or mounted read-only: the answer is there all the same.
+        let _ = du::keep(&locked, found, ctx);
+    }
+}
+
+/// What is shown of so many sessions that have most.
+const SHOWN: usize = 20;
+
+/// Advice on less than that is a waste of words.
+const WORTH: u64 = 1_000_000;
+
+fn write(out: &mut String, found: &Outcome, console: &Console, ctx: &Context) {
+    let all = console.verbose || found.total.is_none();
+    let named = match all || found.sessions.len() <= SHOWN + 1 {
+        true => found.sessions.len(),
+        false => SHOWN,
+    };
+    write_sessions(out, &found.sessions[..named], found.since.is_some());
+    if named < found.sessions.len() {
+        let mut more = Weight::default();
+        found.sessions[named..]
+            .iter()
+            .for_each(|session| more += session.all);
+        let n = human::count((found.sessions.len() - named) as u64);
+        let more = format!("… {n} more, {}: -v", human::size(more.bytes));
+        let _ = writeln!(out, "{}", styled(FAINT, more));
+    }
+    write_parts(out, found);
+    if let (Some(since), Some(growth)) = (found.since, found.growth) {
+        let when = human::age(ctx.clock.now(), since);
+        let _ = writeln!(out, "{} since the last record, {when}", signed(growth));
+    }
+    if !found.largest.is_empty() {
+        let _ = writeln!(out, "\n{}", styled(STRONG, "Largest files"));
+        for large in &found.largest {
+            let path = human::path(&large.path);
+            let size = human::size(large.bytes);
+            let _ = writeln!(
+                out,
+                "{size:>10}  {path}{}",
+                on_disk(large.bytes, large.allocated)
+            );
+        }
+    }
+    write_grows(out, &found.grows, console.verbose, ctx);
+}
+
+/// A table: the id first, which is never cut.
+fn write_sessions(out: &mut String, sessions: &[OfSession], with_growth: bool) {
+    if sessions.is_empty() {
+        return;
+    }
+    let size = |bytes: u64| match bytes {
+        0 => "-".to_owned(),
+        bytes => human::size(bytes),
+    };
+    let mut rows: Vec<Vec<String>> = vec![
+        [
+            "SESSION",
+            "ALL",
+            "CONTEXT",
+            "MEMORY",
+            "ARTIFACTS",
+            "LOGS",
+            "OTHER",
+            "ARCHIVE",
+            "GROWTH",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    for session in sessions {
+        let kinds = [
+            &session.all,
+            &session.context,
+            &session.memory,
+            &session.artifacts,
+        ];
+        let kinds = kinds
+            .into_iter()
+            .chain([&session.logs, &session.other, &session.archive]);
+        let mut row = vec![human::path(&session.name)];
+        row.extend(kinds.map(|weight| size(weight.bytes)));
+        row.push(session.growth.map_or_else(|| "new".to_owned(), signed));
+        rows.push(row);
+    }
+    if !with_growth {
+        rows.iter_mut().for_each(|row| row.truncate(8));
+    }
+    let columns = rows[0].len();
+    let width = |n: usize| rows.iter().map(|row| row[n].width()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    // What does not fit goes whole, from the right: half a number is none.
+    let limit = terminal_width().unwrap_or(usize::MAX);
+    let mut taken = widths[0];
+    let fitting = widths[1..].iter().take_while(|width| {
+        taken += *width + 2;
+        taken <= limit
+    });
+    let columns = 1 + fitting.count().max(1);
+    for (n, row) in rows.iter().enumerate() {
+        let mut line = String::new();
+        for (n, cell) in row.iter().take(columns).enumerate() {
+            let pad = " ".repeat(widths[n].saturating_sub(cell.width()));
+            match n {
+                0 => line.extend([cell.as_str(), &pad]),
+                _ => line.extend(["  ", pad.as_str(), cell]),
+            }
+        }
+        let _ = match n {
+            0 => writeln!(out, "{}", styled(FAINT, line)),
+            _ => writeln!(out, "{line}"),
+        };
+    }
+}
+
+fn write_parts(out: &mut String, found: &Outcome) {
+    let mut part = |name: &str, weight: Weight| {
+        if weight.files > 0 {
+            let files = human::plural(weight.files, "file", "files");
+            let size = human::size(weight.bytes);
+            let on_disk = on_disk(weight.bytes, weight.allocated);
+            let _ = writeln!(out, "{size:>10}  {name:<10} {files}{on_disk}");
+        }
+    };
+    part("sessions", found.together);
+    if let Some(rest) = &found.rest {
+        part("archives", rest.archives);
+        part("history", rest.history);
+        part("trash", rest.trash);
+        part(".wbhome", rest.own);
+        part("other", rest.other);
+    }
+    if let Some(total) = found.total {
+        part("together", total);
+    }
+}
+
+/// What a file takes on the disk, where its length does not tell.
+fn on_disk(bytes: u64, allocated: u64) -> String {
+    // Blocks make many small files take more: that is no news, and a tenth is none either.
+    let tenth = bytes / 10;
+    let holes = allocated < bytes - tenth;
+    let wastes = allocated > bytes.saturating_add(tenth) && allocated - bytes > WORTH;
+    match holes || wastes {
+        true => format!("   ({} on the disk)", human::size(allocated)),
+        false => String::new(),
+    }
+}
+
+fn signed(growth: i64) -> String {
+    let size = human::size(growth.unsigned_abs());
+    match growth {
+        0 => "+0 B".to_owned(),
+        1.. => format!("+{size}"),
+        _ => format!("-{size}"),
+    }
+}
+
+fn write_grows(out: &mut String, grows: &[Grows], verbose: bool, ctx: &Context) {
+    let worth: Vec<&Grows> = grows.iter().filter(|grows| grows.bytes >= WORTH).collect();
+    if worth.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{}", styled(STRONG, "What grows, and what helps"));
+    for grows in worth {
+        let size = human::size(grows.bytes);
+        let what = match grows.what {
+            Growing::ContextSnapshots => "context that later turns say again",
+            Growing::Logs => "logs",
+            Growing::ArtifactsLeftBehind => "large results in sessions that rest",
+        };
+        let named: Vec<String> = grows
+            .sessions
+            .iter()
+            .map(|name| human::path(name))
+            .collect();
+        let more = match grows.of.saturating_sub(named.len() as u64) {
+            0 => String::new(),
+            n => format!(" and {} more", human::count(n)),
+        };
+        let _ = writeln!(out, "{size:>10}  {what}: {}{more}", named.join(", "));
+        match (&grows.helps, grows.what) {
+            (Some(helps), _) => {
+                let _ = writeln!(out, "{:12}{helps}", "");
+            }
+            (None, Growing::ContextSnapshots) => {
+                let _ = writeln!(out, "{:12}wbhome archive SESSION, when one is done", "");
+            }
+            (None, _) => {}
+        }
+        let shown = match verbose || grows.files.len() <= 6 {
+            true => grows.files.len(),
+            false => 5,
+        };
+        if shown > 0 {
+            let _ = writeln!(
+                out,
+                "{:12}what of these is needed no more, you may delete:",
+                ""
+            );
+        }
+        for file in &grows.files[..shown] {
+            let (path, size) = (human::path(&file.path), human::size(file.bytes));
+            let when = human::age(ctx.clock.now(), file.modified);
+            let _ = writeln!(out, "{:12}{size:>10}  {path}   {when}", "");
+        }
+        if shown < grows.files.len() {
+            let more = human::count((grows.files.len() - shown) as u64);
+            let _ = writeln!(
+                out,
+                "{:12}{}",
+                "",
+                styled(FAINT, format!("… {more} more: -v"))
+            );
+        }
+    }
+}

@@ -1,0 +1,692 @@
+//! `wbhome doctor`: each check broken, and cured by the command that it prints.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "it breaks set-ups"
+)]
+
+mod support;
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use support::cold::night;
+use support::disks::Disk;
+use support::mount::Mount;
+use support::{NOW, Place, Ran, has_tool, is_root, tree};
+
+/// What depends on the machine that the tests run on, or on where their folders lie.
+const ELSEWHERE: [&str; 2] = ["room", "filesystem"];
+
+/// A home with everything, looked after until this very night.
+fn sound() -> Place {
+    let place = Place::with_store();
+    place.at(15, &["commit", "-q"]).expect(0);
+    place.at(15, &["backup", "run", "-q"]).expect(0);
+    place
+}
+
+/// The checks of that name: verdict and line.
+fn told(report: &Value, name: &str) -> Vec<(String, String)> {
+    let checks = report["checks"].as_array().unwrap().iter();
+    let checks = checks.filter(|check| check["name"] == name);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    checks
+        .map(|check| (text(&check["verdict"]), text(&check["says"])))
+        .collect()
+}
+
+fn is_ok(place: &Place, name: &str) -> bool {
+    let report = place.json(["doctor"]);
+    told(&report, name)
+        .iter()
+        .all(|(verdict, _)| verdict == "ok")
+}
+
+/// The one check of that name that is of this verdict and says this.
+#[track_caller]
+fn finds(place: &Place, name: &str, verdict: &str, says: &str) -> Value {
+    let ran = place.run(["doctor", "--json"]);
+    let report = ran.json();
+    let checks = report["checks"].as_array().unwrap();
+    let found = checks.iter().find(|check| {
+        check["name"] == name
+            && check["verdict"] == verdict
+            && check["says"].as_str().unwrap().contains(says)
+    });
+    let errors = report["errors"].as_u64().unwrap();
+    assert_eq!(ran.code, Some(if errors > 0 { 4 } else { 0 }), "{ran:?}");
+    found
+        .unwrap_or_else(|| panic!("no {verdict} of {name} says {says:?}: {report:#}"))
+        .clone()
+}
+
+/// Types the cure into a shell, with an editor that writes what a person would write.
+fn type_in(place: &Place, check: &Value, editor: &str) -> Ran {
+    let cure = check["cure"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no cure: {check}"));
+    let program = Path::new(env!("CARGO_BIN_EXE_wbhome")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", cure])
+        .current_dir(place.root())
+        .env_clear()
+        .env("PATH", format!("{}:{path}", program.display()))
+        .env("HOME", place.user_home())
+        .env("TZ", "UTC")
+        .env("WBHOME_NOW", NOW)
+        .env("EDITOR", editor)
+        .stdin(Stdio::null());
+    Ran::of(shell.output().unwrap())
+}
+
+/// Breaks are found, and what is printed cures them.
+#[track_caller]
+fn cured(place: &Place, name: &str, verdict: &str, says: &str) {
+    let check = finds(place, name, verdict, says);
+    type_in(place, &check, "false").expect(0);
+    assert!(is_ok(place, name), "{:#}", place.json(["doctor"]));
+}
+
+#[test]
+fn a_sound_set_up_is_a_list_of_oks_and_nothing_is_touched() {
+    let place = sound();
+    let before = (tree(&place.home()), tree(&place.path("cold")));
+    let report = place.json(["doctor"]);
+    for check in report["checks"].as_array().unwrap() {
+        let (name, says) = (
+            check["name"].as_str().unwrap(),
+            check["says"].as_str().unwrap(),
+        );
+        let one_disk = says.contains("same filesystem");
+        let is_ok = check["verdict"] == "ok";
+        assert!(is_ok || one_disk || ELSEWHERE.contains(&name), "{check}");
+    }
+    let after = (tree(&place.home()), tree(&place.path("cold")));
+    assert!(
+        before == after,
+        "nothing is written, not even a lock is taken"
+    );
+    let names = [
+        "home",
+        "settings",
+        "permissions",
+        "lock",
+        "journal",
+        "index",
+        "history",
+        "backup",
+        "drill",
+        "trash",
+    ];
+    for name in names {
+        assert!(!told(&report, name).is_empty(), "{name} is looked at");
+    }
+    // What nobody uses is no lack, and what is not there is not spoken of.
+    for name in ["schedule", "secrets", "retention", "night", "agent"] {
+        let told = told(&report, name);
+        assert!(told.iter().all(|(verdict, _)| verdict == "ok"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_fresh_home_lacks_a_backup_and_nothing_else() {
+    let place = Place::with_home();
+    let ran = place.run(["doctor", "-q"]);
+    ran.expect(0);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let lines: Vec<&&str> = lines
+        .iter()
+        .filter(|line| line.starts_with("warning") || line.starts_with("error"))
+        .filter(|line| !ELSEWHERE.iter().any(|name| line.contains(name)))
+        .collect();
+    assert_eq!(lines.len(), 1, "{ran:?}");
+    let check = finds(&place, "backup", "warning", "no backup store");
+    let cure = check["cure"].as_str().unwrap();
+    assert_eq!(cure, "wbhome backup init DIR");
+    // DIR is what only a person can say.
+    let check = json!({ "cure": cure.replace("DIR", "cold") });
+    type_in(&place, &check, "false").expect(0);
+    let report = place.json(["doctor"]);
+    let told = told(&report, "backup");
+    assert!(
+        told.iter()
+            .all(|(_, says)| !says.contains("no backup store")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn which_home_and_why() {
+    let place = Place::with_home();
+    let home = place.home();
+    finds(&place, "home", "ok", "your usual one");
+    let other = place.path("other home");
+    place.ok(["init", "-q", other.to_str().unwrap()]);
+    let report = |args: &[&str], env: &[(&str, &str)]| {
+        let mut command = place.command();
+        command
+            .current_dir(other.join("sessions"))
+            .envs(env.iter().copied())
+            .args(args);
+        Ran::of(command.arg("--json").output().unwrap()).json()
+    };
+    let found = report(&["doctor"], &[]);
+    assert_eq!(found["trust"], "found");
+    let home_check = &found["checks"][0];
+    assert_eq!(home_check["verdict"], "warning");
+    assert!(
+        home_check["says"]
+            .as_str()
+            .unwrap()
+            .contains("found above the current folder")
+    );
+    // The cure names the home in the environment.
+    let cure = home_check["cure"].as_str().unwrap();
+    let value = cure
+        .strip_prefix("export WBHOME=")
+        .unwrap()
+        .trim_matches('\'');
+    let named = report(&["doctor"], &[("WBHOME", value)]);
+    assert_eq!(
+        (&named["trust"], &named["checks"][0]["verdict"]),
+        (&"named".into(), &"ok".into())
+    );
+    assert!(
+        named["checks"][0]["says"]
+            .as_str()
+            .unwrap()
+            .ends_with("named by $WBHOME")
+    );
+    let flag = report(&["doctor", "--home", home.to_str().unwrap()], &[]);
+    assert!(
+        flag["checks"][0]["says"]
+            .as_str()
+            .unwrap()
+            .ends_with("named by --home")
+    );
+    // Each command that is printed is for the home that was named.
+    let cures: Vec<&str> = flag["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|c| c["cure"].as_str())
+        .collect();
+    let again = format!("wbhome --home {} backup init DIR", home.display());
+    assert!(cures.contains(&again.as_str()), "{cures:?}");
+    place.run(["doctor", "--home", "nowhere"]).expect(10);
+}
+
+#[test]
+fn settings_that_are_not_understood() {
+    let place = sound();
+    place.put_home("wbhome.toml", "[rotate]\nkep = 3\n");
+    let check = finds(&place, "settings", "error", "[rotate] has no key `kep`");
+    assert_eq!(check["hints"][0], "did you mean `keep`?");
+    finds(&place, "backup", "warning", "not looked at");
+    type_in(&place, &check, "sed -i s/kep/keep/").expect(0);
+    assert!(is_ok(&place, "settings"));
+    std::fs::remove_file(place.home().join("wbhome.toml")).unwrap();
+    finds(&place, "settings", "ok", "there is no wbhome.toml");
+    cured(&place, "layout", "warning", "missing: wbhome.toml");
+}
+
+#[test]
+fn permissions() {
+    let place = sound();
+    let set = |rel: &str, mode| {
+        let path = place.home().join(rel);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set("", 0o755);
+    cured(
+        &place,
+        "permissions",
+        "warning",
+        "everybody on this machine can look into",
+    );
+    set(".wbhome", 0o770);
+    cured(
+        &place,
+        "permissions",
+        "warning",
+        "its group on this machine can look into and change",
+    );
+    set("", 0o500);
+    cured(&place, "permissions", "error", "can not work in");
+    assert_eq!(place.mode(support::home::HOME), 0o700);
+}
+
+#[test]
+fn what_makes_a_home_is_there() {
+    let place = sound();
+    std::fs::remove_dir_all(place.home().join("agents")).unwrap_or_default();
+    std::fs::remove_dir_all(place.home().join("projects")).unwrap();
+    cured(&place, "layout", "warning", "projects/");
+    std::fs::remove_dir_all(place.home().join("projects")).unwrap();
+    symlink("/tmp", place.home().join("projects")).unwrap();
+    finds(
+        &place,
+        "layout",
+        "error",
+        "projects: expected a folder, found a symbolic link",
+    );
+}
+
+#[test]
+fn a_home_on_a_sync_drive_has_not_moved_yet() {
+    let place = Place::new();
+    place.put("Dropbox/.dropbox", "");
+    let synced = place.path("Dropbox/home");
+    place.ok(["init", "-q", synced.to_str().unwrap()]);
+    let named = ["doctor", "--home", synced.to_str().unwrap()];
+    let report = place.json(named);
+    let check = report["checks"].as_array().unwrap().iter();
+    let mut check = check.filter(|c| c["name"] == "filesystem" && c["verdict"] == "error");
+    let check = check.next().unwrap();
+    assert!(
+        check["says"]
+            .as_str()
+            .unwrap()
+            .contains("a folder of Dropbox"),
+        "{check}"
+    );
+    type_in(&place, check, "false").expect(0);
+    let report = place.json(["doctor"]);
+    assert_eq!(report["path"], place.home().to_str().unwrap());
+    assert!(!report["checks"].to_string().contains("Dropbox"));
+}
+
+#[test]
+fn a_home_in_memory_and_one_without_room() {
+    let place = Place::new();
+    let Some(disk) = Disk::new(&place.root(), "tmpfs", 32) else {
+        return;
+    };
+    let on_it = Place::on(disk.path());
+    finds(&on_it, "filesystem", "warning", "tmpfs: it is in memory");
+    let check = finds(&on_it, "room", "error", "left");
+    assert_eq!(check["cure"], "wbhome du");
+    type_in(&on_it, &check, "false").expect(0);
+}
+
+#[test]
+fn whoever_holds_the_lock_is_named() {
+    let place = sound();
+    finds(&place, "lock", "ok", "free");
+    // Killed: its text is there, its process is not.
+    let text = "wbhome backup run (process 4194304, since 2024-06-15T11:59:00Z)";
+    place.put_home(".wbhome/lock", text);
+    finds(&place, "lock", "ok", "free");
+    // One that lives: a sleeping program of that name stands for it.
+    let sleeper = place.path("wbhome-sleeps");
+    std::fs::copy("/bin/sleep", &sleeper).unwrap();
+    let mut sleeping = Command::new(&sleeper).arg("600").spawn().unwrap();
+    let held = |since: &str| {
+        let text = format!("wbhome drill (process {}, since {since})", sleeping.id());
+        place.put_home(".wbhome/lock", text);
+    };
+    held("2024-06-15T11:59:00Z");
+    finds(&place, "lock", "ok", "held by wbhome drill (process ");
+    held("2024-06-13T11:59:00Z");
+    let check = finds(
+        &place,
+        "lock",
+        "warning",
+        "held for more than a day by wbhome drill",
+    );
+    type_in(&place, &check, "false").expect(0);
+    sleeping.wait().unwrap();
+    finds(&place, "lock", "ok", "free");
+}
+
+#[cfg(feature = "failpoints")]
+#[test]
+fn what_a_killed_command_has_left() {
+    let place = sound();
+    let env = [("WBHOME_FAILPOINT", "journal.begun")];
+    let ran = place.run_with(&env, &["rm", "crawler", "--yes"]);
+    assert_ne!(ran.code, Some(0));
+    cured(
+        &place,
+        "journal",
+        "warning",
+        "1 command was stopped in the middle",
+    );
+}
+
+#[test]
+fn an_index_that_does_not_agree() {
+    let place = sound();
+    place.session("20240607_by_hand", 7);
+    std::fs::rename(
+        place.home().join("sessions/20240603_crawler"),
+        place.path("crawler"),
+    )
+    .unwrap();
+    let check = finds(
+        &place,
+        "index",
+        "warning",
+        "1 session is not in it as they stand",
+    );
+    assert!(
+        check["says"]
+            .as_str()
+            .unwrap()
+            .contains("1 session in it, and not on the disk")
+    );
+    cured(&place, "index", "warning", "");
+    place.put_home("index.json", "[{\"id\": ");
+    cured(&place, "index", "error", "the index is broken at line 1");
+}
+
+#[test]
+fn what_waits_for_a_commit() {
+    if !has_tool("git") {
+        return;
+    }
+    let place = Place::with_sessions();
+    place.at(10, &["commit", "-q"]).expect(0);
+    let check = finds(&place, "history", "ok", "everything in it");
+    assert!(
+        check["says"]
+            .as_str()
+            .unwrap()
+            .contains("last commit 5 days ago"),
+        "{check}"
+    );
+    place.put_home("sessions/20240603_crawler/memory/new.md", "x");
+    cured(
+        &place,
+        "history",
+        "warning",
+        "1 file in 1 session in no commit",
+    );
+    let config = place.home().join(".git/HEAD");
+    std::fs::write(&config, "nonsense\n").unwrap();
+    let report = place.json(["doctor"]);
+    assert_eq!(told(&report, "history")[0].0, "error");
+}
+
+#[test]
+fn a_home_without_git_is_not_warned_of_it() {
+    let place = sound();
+    std::fs::remove_dir_all(place.home().join(".git")).unwrap();
+    finds(&place, "history", "ok", "none; `wbhome commit` begins one");
+}
+
+#[test]
+fn snapshots_grow_old() {
+    let place = Place::with_store();
+    let first = finds(&place, "backup", "warning", "holds no snapshot");
+    assert_eq!(first["cure"], "wbhome backup run");
+    place.at(14, &["backup", "run", "-q"]).expect(0);
+    finds(
+        &place,
+        "backup",
+        "ok",
+        "last snapshot 33 hours ago".split(' ').next().unwrap(),
+    );
+    let old = |n: i64, verdict: &str| {
+        let place = Place::with_store();
+        place.at(n, &["backup", "run", "-q"]).expect(0);
+        let check = finds(&place, "backup", verdict, "last snapshot ");
+        type_in(&place, &check, "false").expect(0);
+        finds(&place, "backup", "ok", "last snapshot just now");
+    };
+    old(12, "warning");
+    old(7, "error");
+}
+
+#[test]
+fn a_store_that_is_not_there_or_is_another_home_s() {
+    let place = sound();
+    std::fs::rename(place.path("cold"), place.path("away")).unwrap();
+    let check = finds(&place, "backup", "error", "there is no backup store");
+    assert!(check["cure"].is_null(), "nothing to type: {check}");
+    assert!(check["hints"][0].as_str().unwrap().contains("mount it"));
+    std::fs::rename(place.path("away"), place.path("cold")).unwrap();
+    assert!(
+        told(&place.json(["doctor"]), "backup")
+            .iter()
+            .any(|(v, _)| v == "ok")
+    );
+    // The home was moved, and the store still belongs to where it was.
+    let mut marker: Value = serde_json::from_str(&place.text("cold/wbhome-store.json")).unwrap();
+    marker["path"] = "/somewhere/else".into();
+    place.put("cold/wbhome-store.json", marker.to_string());
+    let check = finds(&place, "backup", "error", "the store is not this home's");
+    type_in(&place, &check, "false").expect(0);
+    assert!(
+        told(&place.json(["doctor"]), "backup")
+            .iter()
+            .all(|(v, _)| v != "error")
+    );
+}
+
+#[test]
+fn a_store_on_the_same_disk_and_one_that_can_not_be_written() {
+    let place = sound();
+    finds(
+        &place,
+        "backup",
+        "warning",
+        "lies on the same filesystem as the home",
+    );
+    if !is_root() {
+        return;
+    }
+    let Some(mount) = Mount::memory(place.path("disk"), "64m") else {
+        return;
+    };
+    let on_it = place.path("disk/cold");
+    place.put_home("wbhome.toml", "");
+    place.ok(["backup", "init", "-q", on_it.to_str().unwrap()]);
+    place.at(15, &["backup", "run", "-q"]).expect(0);
+    assert!(is_ok(&place, "backup"));
+    mount.remount("ro");
+    finds(&place, "backup", "error", "can not be written");
+}
+
+#[test]
+fn a_drill_that_was_long_ago() {
+    let place = Place::with_sessions();
+    place.run_with(
+        &[("WBHOME_NOW", "2024-05-01T03:00:00Z")],
+        &["backup", "init", "cold", "-q"],
+    );
+    place.at(15, &["backup", "run", "-q"]).expect(0);
+    cured(
+        &place,
+        "drill",
+        "warning",
+        "none yet; there has been a store since 6 weeks ago",
+    );
+    finds(&place, "drill", "ok", "the last one was just now");
+    let later = place.run_with(
+        &[("WBHOME_NOW", "2024-07-20T12:00:00Z")],
+        &["doctor", "--json"],
+    );
+    let told = told(&later.json(), "drill");
+    assert_eq!(told[0].0, "warning", "{told:?}");
+}
+
+#[test]
+fn nights_that_ended_badly_or_not_at_all() {
+    let place = sound();
+    assert!(
+        told(&place.json(["doctor"]), "night").is_empty(),
+        "nobody uses it"
+    );
+    // A night in which the store was not there.
+    std::fs::rename(place.path("cold"), place.path("away")).unwrap();
+    place.run(["nightly", "-q"]).expect(1);
+    std::fs::rename(place.path("away"), place.path("cold")).unwrap();
+    let check = finds(&place, "night", "warning", "ended with exit code 1: backup");
+    type_in(&place, &check, "false").expect(0);
+    finds(&place, "night", "ok", "all was well");
+    let later = place.run_with(
+        &[("WBHOME_NOW", "2024-06-19T12:00:00Z")],
+        &["doctor", "--json"],
+    );
+    assert_eq!(told(&later.json(), "night")[0].0, "warning");
+}
+
+#[test]
+fn the_conversations_of_the_agent() {
+    let place = sound();
+    place.put("me/.workbuddy/memory/x.md", "x");
+    finds(
+        &place,
+        "retention",
+        "ok",
+        "after 30 days, as it is when nobody says otherwise",
+    );
+    let settings = "me/.workbuddy/settings.json";
+    place.put(settings, r#"{"cleanupPeriodDays": 7}"#);
+    let check = finds(&place, "retention", "warning", "after 7 days");
+    type_in(&place, &check, "sed -i s/7/365/").expect(0);
+    finds(
+        &place,
+        "retention",
+        "ok",
+        "after 365 days, as its settings say",
+    );
+    place.put(settings, "{");
+    finds(&place, "retention", "warning", "EOF");
+    place.put_home("wbhome.toml", "[state]\ndir = \"/nowhere/at/all\"\n");
+    let check = finds(&place, "agent", "error", "there is no state folder");
+    type_in(&place, &check, "sed -i /nowhere/d").expect(0);
+    assert!(is_ok(&place, "agent"));
+}
+
+#[test]
+fn rules_for_secrets_that_are_not_there() {
+    let place = sound();
+    place.put_home("wbhome.toml", "[secrets]\nrules = \"mine.toml\"\n");
+    let check = finds(&place, "secrets", "error", "mine.toml");
+    type_in(&place, &check, "sed -i /mine.toml/d").expect(0);
+    assert!(is_ok(&place, "secrets"));
+    place.put_home("wbhome.toml", "[secrets]\nallow = [\"zzz\"]\n");
+    let check = finds(&place, "secrets", "error", "is no digest");
+    type_in(&place, &check, "sed -i /zzz/d").expect(0);
+    assert!(is_ok(&place, "secrets"));
+}
+
+/// A file that is long and takes no room.
+fn sparse(path: &Path, bytes: u64) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let file = std::fs::File::create(path).unwrap();
+    file.set_len(bytes).unwrap();
+}
+
+#[test]
+fn a_trash_that_nobody_empties() {
+    let place = sound();
+    finds(&place, "trash", "ok", "empty");
+    let early = [("WBHOME_NOW", "2024-05-01T12:00:00Z")];
+    sparse(
+        &place
+            .home()
+            .join("sessions/20240603_crawler/artifacts/big.bin"),
+        2 << 30,
+    );
+    place
+        .run_with(&early, &["rm", "crawler", "--yes", "-q"])
+        .expect(0);
+    cured(&place, "trash", "warning", "is older than 30 days");
+    finds(&place, "trash", "ok", "empty");
+}
+
+#[test]
+fn logs_that_nobody_cuts() {
+    let place = sound();
+    let log = place.home().join("sessions/20240603_crawler/logs/run.log");
+    sparse(&log, (1 << 30) + 4096);
+    place.ok(["index", "-q"]);
+    let check = finds(&place, "logs", "warning", "none was ever cut");
+    assert_eq!(check["cure"], "wbhome rotate --force");
+    // Cutting a gigabyte takes its time: a short one does as well here.
+    sparse(&log, 4096);
+    type_in(&place, &check, "false").expect(0);
+    place.ok(["index", "-q"]);
+    assert!(is_ok(&place, "logs"));
+}
+
+#[test]
+fn a_night_that_is_installed_for_another_program() {
+    let place = sound();
+    // A crontab that is a file, and no systemd.
+    let bin = place.path("bin");
+    let table = place.path("table");
+    place.put(
+        "bin/crontab",
+        format!(
+            "#!/bin/sh\ncase \"$1\" in\n-l) cat '{0}' 2>/dev/null || {{ echo 'no crontab for me' >&2; exit 1; }};;\n*) cat \"$1\" 2>/dev/null > '{0}' || cat > '{0}';;\nesac\n",
+            table.display()
+        ),
+    );
+    place.put("bin/systemctl", "#!/bin/sh\nexit 1\n");
+    for tool in ["crontab", "systemctl"] {
+        std::fs::set_permissions(bin.join(tool), std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let env = [("PATH", path.as_str())];
+    place
+        .run_with(
+            &env,
+            &["schedule", "install", "--with", "cron", "--yes", "-q"],
+        )
+        .expect(0);
+    let report = || place.run_with(&env, &["doctor", "--json"]).json();
+    let verdicts = |report: &Value| told(report, "schedule");
+    let now = verdicts(&report());
+    assert_eq!(now[0].0, "ok", "{now:?}");
+    assert!(now[0].1.contains("runs the night at 03:00"), "{now:?}");
+    let text = std::fs::read_to_string(&table).unwrap();
+    let program = std::fs::canonicalize(env!("CARGO_BIN_EXE_wbhome")).unwrap();
+    std::fs::write(
+        &table,
+        text.replace(program.to_str().unwrap(), "/old/wbhome"),
+    )
+    .unwrap();
+    let broken = report();
+    assert_eq!(verdicts(&broken)[0].0, "warning");
+    let check = broken["checks"].as_array().unwrap().iter();
+    let cure = check.clone().find(|c| c["name"] == "schedule").unwrap()["cure"].clone();
+    assert_eq!(cure, "wbhome schedule install --yes");
+    let words: Vec<&str> = cure.as_str().unwrap().split(' ').skip(1).collect();
+    place.run_with(&env, &words).expect(0);
+    assert_eq!(verdicts(&report())[0].0, "ok");
+}
+
+#[test]
+fn names_can_not_drive_the_terminal() {
+    let place = Place::new();
+    let odd = place.path("a\u{1b}[31m b");
+    place.ok(["init", "-q", odd.to_str().unwrap()]);
+    let ran = place.run(["doctor", "--home", odd.to_str().unwrap()]);
+    for stream in [&ran.stdout, &ran.stderr] {
+        assert!(
+            stream.chars().all(|c| c == '\n' || !c.is_control()),
+            "{ran:?}"
+        );
+    }
+}
+
+#[test]
+fn it_looks_while_somebody_writes() {
+    let place = sound();
+    let night = night(15);
+    let env = [("WBHOME_NOW", night.as_str())];
+    let ran = place.run_with(&env, &["doctor", "--lock-wait", "0s"]);
+    ran.expect(0);
+    assert!(ran.stdout.trim_end().ends_with('.'), "{ran:?}");
+}
