@@ -303,7 +303,7 @@ fn what_can_not_be_read_is_named() {
     }
     let place = place();
     let folder = place.home().join("sessions/20240603_crawler/memory");
-    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o0)).unwrap();
     let ran = place.run(["du", "--json"]);
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
     ran.expect(3)

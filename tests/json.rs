@@ -128,8 +128,15 @@ documents! {
         schema: String, id: String, status: String, indexed: bool, title: Null<String>, agent: Null<String>,
         project: Null<String>, tags: Vec<String>, sync_tag: Null<String>, session_id: Null<String>,
         created: Null<Timestamp>, updated: Null<Timestamp>, running: Null<Running>, from: String, path: String,
-        path_bytes: Absent<String>, holds: Holds, last_turn: Null<String>, checkpoint: Vec<String>,
-        archive: Null<ShownArchive>, warnings: Vec<String>, commit: Null<Told>,
+        path_bytes: Absent<String>, holds: Holds, last_turn: Null<String>, turns: Vec<LastTurn>,
+        largest: Vec<Thing>, checkpoint: Vec<String>, archive: Null<ShownArchive>, warnings: Vec<String>,
+        commit: Null<Told>, backups: Vec<BackupOfSession>,
+    }
+    "last turn" LastTurn { file: String, at: Null<String>, said: Vec<Said>, }
+    "said" Said { role: String, text: String, }
+    "backup of a session" BackupOfSession { store: Location, held: Null<HeldThen>, why: Null<String>, }
+    "held then" HeldThen {
+        at: Timestamp, standing: Null<String>, packed: Null<Timestamp>, complete: bool,
     }
     "archive of a session" ShownArchive {
         file: String, bytes: u64, form: String, damage: Null<String>, made: Null<Timestamp>, flaws: u64,

@@ -9,7 +9,8 @@
 mod support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::{Place, has_tool};
+use unicode_width::UnicodeWidthStr;
 
 /// Three sessions on the disk, and entries for one that is missing, one archived and one removed.
 fn place() -> Place {
@@ -436,4 +437,103 @@ fn the_settings_say_where_the_application_has_its_folder() {
     let ran = place.run(["ls"]);
     ran.expect(0);
     assert!(ran.stderr.contains("who is running"), "{ran:?}");
+}
+
+/// On a terminal nothing is wrapped, ids are whole, and what does not fit is cut between characters.
+#[test]
+fn at_any_width() {
+    if !has_tool("script") {
+        return;
+    }
+    let place = place();
+    place.ok([
+        "label",
+        "crawler",
+        "--title",
+        "爬虫 🕷️ and a title that is longer than a small terminal is wide, by far",
+        "-q",
+    ]);
+    let shown = |columns: usize, more: &[&str]| {
+        let args = [&["ls", "--color", "never"], more].concat();
+        place.on_terminal(columns, &args)
+    };
+    for columns in [40, 80, 200] {
+        for more in [&[][..], &["-l"]] {
+            let shown = shown(columns, more);
+            for line in shown.lines() {
+                assert!(
+                    line.width() <= columns,
+                    "{columns}: {} {line}",
+                    line.width()
+                );
+            }
+            for id in [
+                "20240605_api_refactor",
+                "20240604_数据清洗",
+                "20240603_crawler",
+                "20240521_old",
+            ] {
+                assert!(
+                    shown
+                        .lines()
+                        .any(|line| line.starts_with(&format!("{id} "))),
+                    "{shown}"
+                );
+            }
+        }
+    }
+    assert_snapshot!(shown(40, &[]), @r"
+    SESSION                STATUS    ACTIVE…
+    20240605_api_refactor  active    10 day…
+    20240604_数据清洗      active    11 day…
+    20240603_crawler       active    12 day…
+    20240521_old           archived  3 week…
+    20240520_gone          missing   3 week…
+    ");
+    assert_snapshot!(shown(80, &[]), @r"
+    SESSION                STATUS    ACTIVE       AGENT  PROJECT  TAGS             …
+    20240605_api_refactor  active    10 days ago  -      -
+    20240604_数据清洗      active    11 days ago  -      -        web sync:laptop  …
+    20240603_crawler       active    12 days ago  -      alpha    web prices       …
+    20240521_old           archived  3 weeks ago  -      -
+    20240520_gone          missing   3 weeks ago  -      -
+    ");
+    assert_snapshot!(shown(200, &[]), @r"
+    SESSION                STATUS    ACTIVE       AGENT  PROJECT  TAGS             TITLE
+    20240605_api_refactor  active    10 days ago  -      -
+    20240604_数据清洗      active    11 days ago  -      -        web sync:laptop  五月 Sales
+    20240603_crawler       active    12 days ago  -      alpha    web prices       爬虫 🕷️ and a title that is longer than a small terminal is wide, by far
+    20240521_old           archived  3 weeks ago  -      -
+    20240520_gone          missing   3 weeks ago  -      -
+    ");
+    assert_snapshot!(shown(80, &["-l"]), @r"
+    SESSION                STATUS    ACTIVE       TURNS  CONTEXT  MEMORY  ARTIFACTS…
+    20240605_api_refactor  active    10 days ago      1     27 B     0 B        0 B…
+    20240604_数据清洗      active    11 days ago      2     29 B     2 B     2.0 kB…
+    20240603_crawler       active    12 days ago      1     27 B     0 B        0 B…
+    20240521_old           archived  3 weeks ago      -        -       -          -…
+    20240520_gone          missing   3 weeks ago      -        -       -          -…
+    5 sessions, 5.0 MB
+    ");
+    assert_snapshot!(shown(200, &["-l"]), @r"
+    SESSION                STATUS    ACTIVE       TURNS  CONTEXT  MEMORY  ARTIFACTS   LOGS  ARCHIVE  AGENT  PROJECT  TAGS             TITLE
+    20240605_api_refactor  active    10 days ago      1     27 B     0 B        0 B    0 B        -  -      -
+    20240604_数据清洗      active    11 days ago      2     29 B     2 B     2.0 kB  300 B        -  -      -        web sync:laptop  五月 Sales
+    20240603_crawler       active    12 days ago      1     27 B     0 B        0 B    0 B        -  -      alpha    web prices       爬虫 🕷️ and a title that is longer than a small terminal is wide, by …
+    20240521_old           archived  3 weeks ago      -        -       -          -      -   5.0 MB  -      -
+    20240520_gone          missing   3 weeks ago      -        -       -          -      -        -  -      -
+    5 sessions, 5.0 MB
+    ");
+    // Narrower than an id: that is whole all the same.
+    let narrow = shown(10, &[]);
+    assert!(
+        narrow.lines().any(|line| line == "20240605_api_refactor"),
+        "{narrow}"
+    );
+    // Elsewhere moments are exact, and nothing is cut.
+    let piped = place.run_with(&[("COLUMNS", "40")], &["ls"]).stdout;
+    assert!(
+        piped.contains("2024-06-03T09:00:00Z") && piped.contains("by far"),
+        "{piped}"
+    );
 }

@@ -80,6 +80,11 @@ fn a_session_at_a_glance() {
                  logs         3.0 kB   1 file
                  other         121 B   1 file
       folder     [ROOT]/me/workbuddy_home/sessions/20240604_数据清洗
+      largest       3.0 kB   logs/run.log
+                     121 B   session.json
+                      44 B   context/checkpoint.md
+                      27 B   context/turn_001.json
+                      13 B   context/turn_010.json
 
     context/checkpoint.md
       # 进度
@@ -471,4 +476,146 @@ fn odd_spellings_of_a_path() {
         .run(["show", &format!("{ID}/nothing")])
         .expect(1)
         .says(&[&format!("`wbhome show {ID}/` lists")]);
+}
+
+/// A turn as the examples have them: a question, an answer with two calls, and what one of them has given.
+fn a_turn(number: u32) -> String {
+    serde_json::json!({
+        "turn": number, "started_at": "2024-06-04T10:22:36+08:00",
+        "messages": [
+            {"role": "user", "content": format!("问题 {number}\n第二行")},
+            {"role": "assistant", "content": "I will\tlook \u{1b}[31m.", "tool_calls": [
+                {"function": {"name": "shell", "arguments": "{\"command\": \"ls\\n-la\"}"}},
+                {"function": {"name": "read_file", "arguments": "{\"path\": \"/a b\"}"}},
+            ]},
+            {"role": "tool", "content": "one\ntwo"},
+            {"role": "assistant", "content": format!("\n\nanswer {number}")},
+        ],
+    })
+    .to_string()
+}
+
+#[test]
+fn the_last_turns_in_brief() {
+    let place = place();
+    for turn in [9, 10, 11, 12] {
+        place.put_home(
+            &format!("sessions/{ID}/context/turn_{turn:03}.json"),
+            a_turn(turn),
+        );
+    }
+    // In the order of their numbers, and what is torn is passed over.
+    place.put_home(
+        &format!("sessions/{ID}/context/turn_1000.json"),
+        "{\"turn\": 1000, \"mess",
+    );
+    place.date(ID, 4);
+    let check = |place: &Place| {
+        let shown = place.ok(["show", ID]);
+        let expected = "\nlast turns\n  turn_011  user      问题 11\n            assistant answer 11\n  turn_012  user      问题 12\n            assistant answer 12\n";
+        assert!(shown.contains(expected), "{shown}");
+        let told = place.json(["show", ID]);
+        let files: Vec<&str> = told["turns"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|t| t["file"].as_str().unwrap())
+            .collect();
+        assert_eq!(files, ["context/turn_011.json", "context/turn_012.json"]);
+        assert_eq!(told["last_turn"], "context/turn_1000.json");
+        assert_eq!(told["turns"][1]["said"][0]["text"], "问题 12");
+    };
+    check(&place);
+    place.ok(["index", "-q"]);
+    place.archived(ID);
+    check(&place);
+}
+
+#[test]
+fn a_turn_is_readable_on_a_terminal_and_bytes_in_a_pipe() {
+    if !has_tool("script") {
+        return;
+    }
+    let place = place();
+    let turn = a_turn(2);
+    place.put_home(&format!("sessions/{ID}/context/turn_002.json"), &turn);
+    let path = format!("{ID}/context/turn_002.json");
+    let args = ["show", "--color", "never", &path];
+    let readable = place.on_terminal(80, &args);
+    assert_snapshot!(readable, @r"
+    turn 2   2024-06-04T10:22:36+08:00
+
+    user
+      问题 2
+      第二行
+
+    assistant
+      I will    look \x1b[31m.
+      → shell  command: ls -la
+      → read_file  path: /a b
+
+    tool
+      one
+      two
+
+    assistant
+
+
+      answer 2
+    ");
+    assert_eq!(place.ok(["show", &path]), turn, "in a pipe: for jq");
+    let raw = place.on_terminal(80, &["show", "--raw", &path]);
+    assert_eq!(raw.trim_end(), turn);
+    // What is no turn is what it is, under whatever name.
+    let odd = place.on_terminal(80, &["show", &format!("{ID}/context/turn_010.json")]);
+    assert_eq!(odd, "{\"turn\": 10}\n");
+}
+
+#[test]
+fn what_protects_it() {
+    let place = place();
+    assert_eq!(
+        place.json(["show", ID])["backups"],
+        serde_json::json!([]),
+        "no store is set"
+    );
+    place.ok(["backup", "init", "cold", "-q"]);
+    let told = |place: &Place| {
+        let shown = place.ok(["show", ID]);
+        shown
+            .lines()
+            .find(|line| line.contains("  backup "))
+            .unwrap()
+            .to_owned()
+    };
+    let cold = place.path("cold");
+    let cold = cold.display();
+    assert_eq!(
+        told(&place),
+        format!("  backup     {cold} has no snapshot yet")
+    );
+    place.at(14, &["backup", "run", "-q"]).expect(0);
+    assert_eq!(
+        told(&place),
+        format!("  backup     {cold} 2024-06-14 03:00 (1 day ago)")
+    );
+    let held = &place.json(["show", ID])["backups"][0]["held"];
+    assert_eq!(
+        (&held["standing"], &held["complete"]),
+        (&"present".into(), &true.into())
+    );
+    place.session("20240614_new", 14);
+    let new = place.json(["show", "20240614_new"]);
+    assert_eq!(new["backups"][0]["held"]["standing"], Value::Null);
+    assert!(
+        place
+            .ok(["show", "20240614_new"])
+            .contains("(1 day ago): not in it")
+    );
+    std::fs::rename(place.path("cold"), place.path("away")).unwrap();
+    assert_eq!(
+        told(&place),
+        format!("  backup     there is no backup store: {cold}")
+    );
+    assert!(place.json(["show", ID])["backups"][0]["why"].is_string());
 }

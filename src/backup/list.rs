@@ -82,6 +82,38 @@ pub struct OfSession {
     pub unreadable: Vec<String>,
 }
 
+/// What the newest snapshot of a store says of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// When that snapshot was made.
+    pub at: Timestamp,
+    /// Where the session stood then; `None` when it does not name it.
+    pub standing: Option<Standing>,
+    /// When its newest pack was made.
+    pub packed: Option<Timestamp>,
+    /// Whether everything is in that.
+    pub complete: bool,
+}
+
+/// What the newest snapshot that can be read says of a session; `None` when there is none. No pack is opened.
+///
+/// # Errors
+/// A store that can not be listed.
+pub fn held(store: &Store, session: &SessionId) -> Result<Option<Held>> {
+    let place = Place::Session(session.clone());
+    let mut all = store.snapshots()?.into_iter().rev();
+    let newest = all.find_map(|at| store.snapshot(at).ok());
+    Ok(newest.map(|snapshot| {
+        let item = snapshot.item(&place);
+        Held {
+            at: snapshot.at,
+            standing: item.map(|item| item.standing),
+            packed: item.map(|item| item.newest.at),
+            complete: item.is_some_and(|item| item.newest.is_complete()),
+        }
+    }))
+}
+
 /// Lists the snapshots.
 ///
 /// # Errors

@@ -6,7 +6,9 @@
 mod inside;
 mod overview;
 mod source;
+mod turn;
 
 pub use inside::{Inside, inside, meant};
-pub use overview::{Archive, ArchiveForm, Session, session};
+pub use overview::{Archive, ArchiveForm, LastTurn, Session, session};
 pub use source::{From, Kind, Thing};
+pub use turn::{Message, Said, Turn};

@@ -154,7 +154,10 @@ fn write(out: &mut String, listed: &Outcome, long: bool, ctx: &Context) {
             }
         }
         // The id comes first and is never cut.
-        let text = fit(text.trim_end(), limit.map(|l| l.max(widths[0])));
+        let text = match limit {
+            Some(limit) if limit <= widths[0] => cells[0].to_owned(),
+            limit => fit(text.trim_end(), limit),
+        };
         let _ = match style {
             Some(style) => writeln!(out, "{}", styled(style, text)),
             None => writeln!(out, "{text}"),
@@ -280,14 +283,18 @@ fn running_columns(rows: &[Row], ctx: &Context) -> Vec<Column> {
 }
 
 /// Cuts a line to a number of columns, with an ellipsis, between characters.
-fn fit(text: &str, limit: Option<usize>) -> String {
+pub(super) fn fit(text: &str, limit: Option<usize>) -> String {
     let Some(limit) = limit.filter(|limit| text.width() > *limit) else {
         return text.to_owned();
     };
     let mut cut = String::new();
     let mut width = 0;
     for c in text.chars() {
-        let wide = unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
+        // With a selector behind it, a narrow sign is a wide picture.
+        let wide = match c {
+            '\u{fe0f}' => 1,
+            c => unicode_width::UnicodeWidthChar::width(c).unwrap_or(0),
+        };
         if width + wide + 1 > limit {
             break;
         }
@@ -308,5 +315,7 @@ mod tests {
         assert_eq!(fit("数据清洗", Some(8)), "数据清洗");
         assert_eq!(fit("数据清洗", Some(7)), "数据清…");
         assert_eq!(fit("数据清洗", Some(6)), "数据…");
+        let cut = fit("🕷️🕷️🕷️", Some(5));
+        assert!(cut.width() <= 5 && cut.ends_with('…'), "{cut}");
     }
 }

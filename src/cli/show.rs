@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use jiff::Timestamp;
@@ -11,29 +11,41 @@ use serde::Serialize;
 
 use super::args::Global;
 use super::complete;
-use super::output::{Console, FAINT, STRONG, WARNING, styled};
-use super::place;
+use super::ls::fit;
+use super::output::{Console, FAINT, STRONG, WARNING, stdout_is_terminal, styled, terminal_width};
+use super::{pager, place};
+use crate::backup::list::{self, Held};
+use crate::backup::{Standing, Store};
+use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::browse::ls::Holds;
-use crate::browse::show::{self, Archive, ArchiveForm, From, Inside, Kind, Session, Thing};
+use crate::browse::show::{self, Archive, ArchiveForm, From, Inside, Kind, Session, Thing, Turn};
 use crate::history::{self, Told};
-use crate::home::{Home, RelPath, SessionId, Tally};
+use crate::home::{Home, RelPath, SessionId, Tally, turn_number};
 
 /// Show a session at a glance, or a file in it
 ///
-/// Alone, SESSION tells what it is, where it stands and what it holds. With PATH the bytes of a file are printed just as
-/// they are, as `cat` does, control characters too; a folder is listed, and of a link the target is shown. An archived
-/// session is read from its archive, without unpacking it.
+/// Alone, SESSION tells what it is, where it stands, what it holds and what protects it. With PATH the bytes of a file are
+/// printed just as they are, as `cat` does, control characters too; on a terminal a turn is made readable, unless --raw is
+/// given. A folder is listed, and of a link the target is shown. An archived session is read from its archive, without
+/// unpacking it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wbhome show @1                               the most recent session
   wbhome show crawler/context/checkpoint.md    a file, to standard output
   wbhome show crawler/                         what it holds; crawler/artifacts/ a folder of it
+  wbhome show crawler/context/turn_014.json    a turn, readable on a terminal; --raw as it is
   wbhome show old/artifacts/data.bin > data.bin")]
 pub(super) struct ShowArgs {
     /// An id, a unique part of one, or @1 for the most recent; then a path inside, if you like
     #[arg(value_name = "SESSION[/PATH]", add = complete::sessions())]
     session: OsString,
+    /// The bytes of a turn on a terminal, too, where it is made readable else
+    #[arg(long)]
+    raw: bool,
+    /// Straight to the terminal, without a pager
+    #[arg(long)]
+    no_pager: bool,
 }
 
 pub(super) fn run(
@@ -45,6 +57,9 @@ pub(super) fn run(
     let home = place::open(global)?;
     match show::meant(&home, &args.session)? {
         (id, None) => overview(&home, &id, console, ctx),
+        (id, Some(rel)) if is_turn(&rel) && stdout_is_terminal() && !args.raw && !console.json => {
+            turn(&home, &id, &rel, args.no_pager, console, ctx)
+        }
         (id, Some(rel)) => inside(&home, &id, &rel, console, ctx),
     }
 }
@@ -55,6 +70,17 @@ struct Printed<'s> {
     #[serde(flatten)]
     session: &'s Session,
     commit: Option<Told>,
+    backups: Vec<Backup>,
+}
+
+/// What a cold store has of it.
+#[derive(Serialize)]
+struct Backup {
+    store: WirePath,
+    /// `None` when the store has no snapshot, or why it is not known stands below.
+    held: Option<Held>,
+    /// Why nothing is known.
+    why: Option<String>,
 }
 
 fn overview(home: &Home, id: &SessionId, console: &Console, ctx: &Context) -> Result<Exit> {
@@ -66,12 +92,92 @@ fn overview(home: &Home, id: &SessionId, console: &Console, ctx: &Context) -> Re
     let printed = Printed {
         session: &session,
         commit: commit.unwrap_or_default(),
+        backups: backups(home, id),
     };
     for warning in &session.warnings {
         console.warn(warning);
     }
     console.result("show/1", &printed, |out| write(out, &printed, ctx))?;
     Ok(Exit::Done)
+}
+
+/// What the cold stores have of it. One that is not there says so: that is what one wants to know of a backup.
+fn backups(home: &Home, id: &SessionId) -> Vec<Backup> {
+    // Settings that are not understood, or set none: `doctor` tells.
+    let stores = place::stores(home).unwrap_or_default();
+    let look = |path: PathBuf| {
+        let held = Store::open_of(&path, home).and_then(|store| list::held(&store, id));
+        let (held, why) = match held {
+            Ok(held) => (held, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Backup {
+            store: path.into(),
+            held,
+            why,
+        }
+    };
+    stores.into_iter().map(look).collect()
+}
+
+/// Whether it is where turns are.
+fn is_turn(rel: &RelPath) -> bool {
+    let name = rel.as_path().strip_prefix("context").ok();
+    name.is_some_and(|name| turn_number(name.as_os_str()).is_some())
+}
+
+/// A turn made readable; what has not the shape of one is printed as it is.
+fn turn(
+    home: &Home,
+    id: &SessionId,
+    rel: &RelPath,
+    no_pager: bool,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Exit> {
+    let mut content = Vec::new();
+    let found = show::inside(home, id, rel.as_path(), Some(&mut content), ctx)?;
+    match Turn::read(&content).filter(|_| found.thing.kind == Kind::File) {
+        Some(turn) => {
+            let mut text = String::new();
+            write_turn(&mut text, &turn);
+            pager::print(&text, console, !no_pager)?;
+            Ok(Exit::Done)
+        }
+        None => inside(home, id, rel, console, ctx),
+    }
+}
+
+fn write_turn(out: &mut String, turn: &Turn) {
+    let mut put = |line: String| {
+        let _ = writeln!(out, "{}", line.trim_end());
+    };
+    let headed = |head: String, at: Option<&String>| match at {
+        Some(at) => format!(
+            "{}   {}",
+            styled(STRONG, head),
+            styled(FAINT, human::escape(at))
+        ),
+        None => styled(STRONG, head),
+    };
+    let head = turn.number.map(|number| format!("turn {number}"));
+    put(headed(
+        head.unwrap_or_else(|| "turn".to_owned()),
+        turn.at.as_ref(),
+    ));
+    for message in &turn.messages {
+        let role = human::escape(&message.role).into_owned();
+        put(String::new());
+        put(headed(role, message.at.as_ref()));
+        for text in message.text.lines() {
+            // A tab is no harm, and code is full of them.
+            let text = text.replace('\t', "    ");
+            put(format!("  {}", human::escape(&text)));
+        }
+        for call in &message.calls {
+            put(format!("  {} {}", styled(FAINT, "→"), human::escape(call)));
+        }
+    }
 }
 
 fn inside(
@@ -240,6 +346,9 @@ fn write(out: &mut String, printed: &Printed, ctx: &Context) {
     if let Some(archive) = &session.archive {
         write_archive(out, archive, session.from, ctx);
     }
+    if !session.largest.is_empty() {
+        write_largest(out, &session.largest);
+    }
     if let Some(commit) = &printed.commit {
         let subject = human::escape(&commit.subject);
         line(
@@ -248,6 +357,12 @@ fn write(out: &mut String, printed: &Printed, ctx: &Context) {
             format!("{} {}", commit.short, moment(commit.at)),
         );
         let _ = writeln!(out, "{:13}{subject}", "");
+    }
+    for backup in &printed.backups {
+        write_backup(out, backup, ctx);
+    }
+    if !session.turns.is_empty() {
+        write_turns(out, session);
     }
     if !session.checkpoint.is_empty() {
         let _ = writeln!(out, "\n{}", styled(FAINT, "context/checkpoint.md"));
@@ -280,6 +395,55 @@ fn write_holds(out: &mut String, holds: &Holds) {
         let folders = human::plural(holds.unreadable, "folder", "folders");
         let unread = styled(WARNING, format!("{folders} could not be read"));
         let _ = writeln!(out, "{:13}{unread}", "");
+    }
+}
+
+fn write_largest(out: &mut String, largest: &[Thing]) {
+    for (n, thing) in largest.iter().filter(|thing| thing.bytes > 0).enumerate() {
+        let (size, path) = (human::size(thing.bytes), human::path(&thing.path));
+        match n {
+            0 => line(out, "largest", format!("{size:>9}   {path}")),
+            _ => {
+                let _ = writeln!(out, "{:13}{size:>9}   {path}", "");
+            }
+        }
+    }
+}
+
+fn write_backup(out: &mut String, backup: &Backup, ctx: &Context) {
+    let store = human::path(&backup.store);
+    let told = match (&backup.held, &backup.why) {
+        (_, Some(why)) => styled(WARNING, why),
+        (None, None) => format!("{store} has no snapshot yet"),
+        (Some(held), None) => {
+            let when = moment(held.at, ctx);
+            match (held.standing, held.complete) {
+                (None, _) => format!("{store} {when}: {}", styled(WARNING, "not in it")),
+                (Some(Standing::Missing), _) => {
+                    format!("{store} {when}: it was missing then, its last pack is kept")
+                }
+                (Some(Standing::Removed), _) => format!("{store} {when}: it was removed then"),
+                (Some(Standing::Present), false) => {
+                    format!("{store} {when}: {}", styled(WARNING, "only in part"))
+                }
+                (Some(Standing::Present), true) => format!("{store} {when}"),
+            }
+        }
+    };
+    line(out, "backup", told);
+}
+
+fn write_turns(out: &mut String, session: &Session) {
+    let _ = writeln!(out, "\n{}", styled(FAINT, "last turns"));
+    for turn in &session.turns {
+        let name = turn.file.strip_prefix("context/").unwrap_or(&turn.file);
+        let name = name.strip_suffix(".json").unwrap_or(name);
+        for (n, said) in turn.said.iter().enumerate() {
+            let name = if n == 0 { name } else { "" };
+            let who = format!("{:<10}", human::escape(&said.role));
+            let text = format!("  {name:<9} {who}{}", human::escape(&said.text));
+            let _ = writeln!(out, "{}", fit(&text, terminal_width()));
+        }
     }
 }
 

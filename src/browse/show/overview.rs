@@ -5,7 +5,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::source::{From, Source, open_pack};
+use super::source::{From, Source, Thing, open_pack};
+use super::turn::{Said, Turn};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Result, human};
 use crate::browse::Running;
@@ -17,6 +18,11 @@ use crate::state::{Agent, AtWork};
 /// So much of a checkpoint is looked at, and so many of its lines are told.
 const BEGINNING: u64 = 16 << 10;
 const LINES: usize = 6;
+/// So many turns are told in brief, and longer ones are not read for that.
+const TURNS: usize = 3;
+const LONGEST: u64 = 8 << 20;
+/// So many of its files are named.
+const LARGEST: usize = 5;
 /// A line without an end is cut there.
 const WIDTH: usize = 200;
 
@@ -56,12 +62,27 @@ pub struct Session {
     pub holds: Holds,
     /// The file of its last turn, below the session.
     pub last_turn: Option<String>,
+    /// The last turns in brief, the last one last.
+    pub turns: Vec<LastTurn>,
+    /// Its largest files, the largest first.
+    pub largest: Vec<Thing>,
     /// The first lines of `context/checkpoint.md` that are not empty.
     pub checkpoint: Vec<String>,
     /// Its archive, when it has one.
     pub archive: Option<Archive>,
     /// What could not be looked at.
     pub warnings: Vec<String>,
+}
+
+/// A turn in brief.
+#[derive(Clone, Debug, Serialize)]
+pub struct LastTurn {
+    /// Its file, below the session.
+    pub file: String,
+    /// When, in its own words.
+    pub at: Option<String>,
+    /// What the person said last in it, and the agent.
+    pub said: Vec<Said>,
 }
 
 /// What the archive of a session is.
@@ -131,6 +152,7 @@ pub fn session(
         warnings.push(error.to_string());
         Vec::new()
     });
+    let turn_files = turn_files(&source);
     Ok(Session {
         id: id.clone(),
         status: entry.map_or(found, Entry::status).as_str().to_owned(),
@@ -156,7 +178,9 @@ pub fn session(
             From::Archive => home.archive_of(id).into(),
         },
         holds: Holds::from(&counts),
-        last_turn: last_turn(&source),
+        last_turn: turn_files.last().cloned(),
+        turns: last_turns(&source, &turn_files, context),
+        largest: source.largest(LARGEST, context.stop)?,
         checkpoint,
         archive: archive(home, id, &source, entry)?,
         warnings,
@@ -172,14 +196,32 @@ fn record(source: &Source, context: &Context) -> Record {
         .unwrap_or_default()
 }
 
-fn last_turn(source: &Source) -> Option<String> {
-    let turns = source.list(Path::new("context")).ok()?;
+/// The files of its turns, in the order of their numbers.
+fn turn_files(source: &Source) -> Vec<String> {
+    let turns = source.list(Path::new("context")).unwrap_or_default();
     let numbered = turns.iter().filter_map(|turn| {
         let name = turn.path.file_name()?;
         Some((turn_number(name)?, name.to_str()?))
     });
-    let (_, name) = numbered.max()?;
-    Some(format!("context/{name}"))
+    let mut numbered: Vec<(u64, &str)> = numbered.collect();
+    numbered.sort_unstable();
+    let file = |(_, name): (u64, &str)| format!("context/{name}");
+    numbered.into_iter().map(file).collect()
+}
+
+/// The last ones in brief. What is no turn, or longer than anybody reads at a glance, is left out: `check` tells of it.
+fn last_turns(source: &Source, files: &[String], context: &Context) -> Vec<LastTurn> {
+    let first = files.len().saturating_sub(TURNS);
+    let read = |file: &String| {
+        let content = source.beginning(Path::new(file), LONGEST, context).ok()??;
+        let turn = Turn::read(&content)?;
+        Some(LastTurn {
+            file: file.clone(),
+            at: turn.at.clone(),
+            said: turn.brief(),
+        })
+    };
+    files[first..].iter().filter_map(read).collect()
 }
 
 fn checkpoint(source: &Source, context: &Context) -> Result<Vec<String>> {

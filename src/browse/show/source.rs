@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::base::wire::WirePath;
-use crate::base::{Context, Error, Result, human};
+use crate::base::{Context, Error, Result, Stop, human};
 use crate::browse::path::not_there;
 use crate::disk::{self, Dir, FileKind, Meta};
 use crate::home::{Counts, Home, SessionId, counts_of, measure, read_beginning};
@@ -183,6 +183,25 @@ impl Source {
                 Ok(found.into_values().collect())
             }
         }
+    }
+
+    /// So many of its largest files, the largest first, and of equal ones by name.
+    pub fn largest(&self, most: usize, stop: &Stop) -> Result<Vec<Thing>> {
+        let mut files: Vec<Thing> = match self {
+            Source::Folder(session) => disk::walk(session, &|_, _| false, stop)?
+                .entries()
+                .filter(|(_, entry)| entry.meta.kind == FileKind::File)
+                .map(|(path, entry)| of_meta(&path, &entry.meta, None))
+                .collect(),
+            Source::Pack(_, members, _) => members
+                .values()
+                .filter(|member| matches!(member.kind, MemberKind::File | MemberKind::HardLink))
+                .map(|member| of_member(member, members))
+                .collect(),
+        };
+        files.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.path.cmp(&b.path)));
+        files.truncate(most);
+        Ok(files)
     }
 
     /// Writes the content of a file that [`Source::find`] has found.
