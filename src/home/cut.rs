@@ -121,16 +121,14 @@ impl LogCut {
         if dir.find(name(&self.rotated)).map_err(fail)?.is_none() {
             return Ok(CutEnd::Nothing);
         }
-        let there = dir.find(name(&self.log)).map_err(fail)?;
-        let is_it = |meta: &Meta| meta.ino == self.inode && meta.kind == FileKind::File;
-        let (true, Some(cut)) = (there.as_ref().is_some_and(is_it), self.cut()) else {
+        let (Some(log), Some(cut)) = (self.open_log(&dir).map_err(fail)?, self.cut()) else {
             self.note(home, rotations, 0, context)?;
             return Ok(CutEnd::Replaced);
         };
-        let log = disk::open_log(&dir, name(&self.log)).map_err(fail)?;
         let copy = disk::open_log(&dir, name(&self.rotated)).map_err(fail)?;
         let known = rotations.of(&self.path());
         if known.is_none_or(|known| known.id.as_ref() != Some(&self.id)) {
+            let fresh = fresh || self.is_untouched(&log).map_err(fail)?;
             if cut.take_out(&log, &copy, fresh).map_err(fail)? == Taken::Changed {
                 self.note(home, rotations, 0, context)?;
                 return Ok(CutEnd::Changed);
@@ -152,7 +150,7 @@ impl LogCut {
         context: &Context,
     ) -> Result<()> {
         rotations.note_cut(&self.path(), self.at, &self.id, blank);
-        rotations.write(home, context)
+        rotations.write_soon(home, context)
     }
 
     /// When nobody has written to the log since it was looked at, its time is what it was.
@@ -170,16 +168,38 @@ impl LogCut {
             Some(_) => log.size == cut.blank() + self.size.saturating_sub(self.end),
             None => log.size == 0 && held == self.size.saturating_sub(self.from),
         };
-        match rests {
-            true => dir.set_time_of(name(&self.log), mtime),
-            false => Ok(()),
+        match rests.then(|| dir.set_time_of(name(&self.log), mtime)) {
+            // It was removed, or got another name, just now.
+            Some(Err(error)) if disk::is_nowhere(&error) => Ok(()),
+            Some(done) => done,
+            None => Ok(()),
         }
+    }
+
+    /// Opens the log, unless another file has its name by now, or none.
+    fn open_log(&self, dir: &Dir) -> io::Result<Option<std::fs::File>> {
+        let is_it = |meta: &Meta| meta.ino == self.inode && meta.kind == FileKind::File;
+        if !dir.find(name(&self.log))?.as_ref().is_some_and(is_it) {
+            return Ok(None);
+        }
+        match disk::open_log(dir, name(&self.log)) {
+            Ok(log) => Ok(is_it(&Meta::of(&log)?).then_some(log)),
+            Err(error) if disk::is_nowhere(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether nobody has written to it since it was looked at.
+    fn is_untouched(&self, log: &std::fs::File) -> io::Result<bool> {
+        let meta = Meta::of(log)?;
+        Ok(meta.size == self.size && (meta.mtime.seconds, meta.mtime.nanos) == self.mtime)
     }
 
     /// Like [`LogCut::carry_out`], after a kill: what was done, if something was.
     pub(super) fn settle(&self, home: &LockedHome, context: &Context) -> Result<Option<String>> {
         let mut rotations = Rotations::read(home)?;
         let end = self.carry_out(home, &mut rotations, false, context)?;
+        rotations.write_rest(home, context)?;
         let log = human::path(&self.path());
         let rotated = human::path(&self.rotated);
         Ok(match end {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::{Cut, MARK, Taken, blank, forget, is_copied, stands_at};
+use super::{Cut, MARK, Taken, blank, forget, has_more_names, is_copied, stands_at};
 use crate::base::failpoint;
 use crate::disk::Meta;
 
@@ -29,7 +29,8 @@ pub(super) fn take_out(cut: &Cut, block: u64, log: &File, copy: &File) -> io::Re
     let line = seam_line(cut);
     let left = match find_seam(cut, seam, slice, log)? {
         Some(left) => {
-            if !is_copied(log, copy, (cut.from, left.max(cut.from)), |_| None)? {
+            // Of the blank line before the copy nothing is left to compare.
+            if left > cut.from && !is_copied(log, copy, (cut.from, left), |_| None)? {
                 return Ok(Taken::Changed);
             }
             left
@@ -40,7 +41,7 @@ pub(super) fn take_out(cut: &Cut, block: u64, log: &File, copy: &File) -> io::Re
                 line.get(usize::try_from(at.checked_sub(seam)?).ok()?)
                     .copied()
             };
-            if !is_copied(log, copy, (cut.from, cut.end), also)? {
+            if !is_copied(log, copy, (cut.from, cut.end), also)? || has_more_names(log)? {
                 return Ok(Taken::Changed);
             }
             failpoint::hit("cut.unmarked");
@@ -153,7 +154,7 @@ fn blank_all(cut: &Cut, log: &File, copy: &File) -> io::Result<Taken> {
     if cut.end == 0 {
         return Ok(Taken::Out);
     }
-    if !is_copied(log, copy, (cut.from, cut.end), |_| Some(b' '))? {
+    if !is_copied(log, copy, (cut.from, cut.end), |_| Some(b' '))? || has_more_names(log)? {
         return Ok(Taken::Changed);
     }
     failpoint::hit("cut.unblanked");

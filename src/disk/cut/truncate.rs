@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use super::{Cut, PIECE, Taken, is_copied, stands_at};
+use super::{Cut, PIECE, Taken, has_more_names, is_copied, stands_at};
 use crate::base::failpoint;
 use crate::disk::Meta;
 
@@ -22,7 +22,7 @@ pub(super) fn take_out(cut: &Cut, log: &File, copy: &File, fresh: bool) -> io::R
         // After a kill this means that it was done, or that it was not begun and lines are in both: the first is told by a
         // log that does not hold any more what was copied. In the other case nothing must be lost.
         let held = cut.from + Meta::of(copy)?.size;
-        let same = is_copied(log, copy, (cut.from, held), |_| None)?;
+        let same = is_copied(log, copy, (cut.from, held), |_| None)? && !has_more_names(log)?;
         if !fresh && !same {
             return Ok(Taken::Out);
         }
