@@ -219,6 +219,19 @@ fn without_a_store_the_night_goes_well_and_says_so_to_whoever_looks() {
     let record = records(&place).remove(0);
     let why = stage(&record, "backup")["skipped"].as_str().unwrap();
     assert!(why.contains("`wbhome backup init DIR`"), "{why}");
+    // Then cut logs beyond the settings go at once, and a dry run says so, too.
+    let logs = place.home().join("sessions/20240603_crawler/logs");
+    for n in 1..9 {
+        std::fs::write(logs.join(format!("run.log-2024010{n}T030000Z")), "x\n").unwrap();
+    }
+    std::fs::write(logs.join("run.log"), "y\n").unwrap();
+    for args in ["-n", "-v"] {
+        assert_eq!(place.names("sessions/20240603_crawler/logs").len(), 8 + 1);
+        let ran = night(&place, &[], &[args]);
+        let told = "no log is due; 1 former one let go of";
+        assert!(ran.stdout.contains(told), "{ran:?}");
+    }
+    assert_eq!(place.names("sessions/20240603_crawler/logs").len(), 7 + 1);
 }
 
 #[test]

@@ -849,8 +849,10 @@ fn half_a_line_stays_until_it_is_whole() {
             .unwrap()
     };
     let before = looked_at();
-    let done = rotate(&place, 10, &["--force"]);
-    assert_eq!(done["left"][0]["reason"], "no-line", "{done}");
+    for args in [&["--force", "-n"][..], &["--force"]] {
+        let done = rotate(&place, 10, args);
+        assert_eq!(done["left"][0]["reason"], "no-line", "{done}");
+    }
     assert_eq!(looked_at(), before);
     append(&place, LOG, ", but now\nand half of");
     rotate(&place, 10, &["--force"]);

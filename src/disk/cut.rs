@@ -83,9 +83,11 @@ pub struct Cut {
 pub enum Taken {
     /// It is out.
     Out,
-    /// The log does not hold what was copied any more: its writer has begun it anew, it was changed, or it got a second
-    /// name. Nothing was taken out of it.
+    /// The log does not hold what was copied any more: its writer has begun it anew, or it was changed. Nothing was taken
+    /// out of it.
     Changed,
+    /// The log is what was copied, and has got a second name. Nothing was taken out of it.
+    Linked,
 }
 
 /// Opens a log to be cut: a regular file, through no link. Not for appending, so that a write goes where it is told.

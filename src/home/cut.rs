@@ -49,6 +49,8 @@ pub enum CutEnd {
     Out,
     /// The log does not hold it any more: its writer has begun it anew, or it was changed. What it held is in the copy.
     Changed,
+    /// The log has got a second name: it is as it was, and no copy stays.
+    Linked,
     /// Another file has the name of the log, or none. What it held is in the copy.
     Replaced,
     /// The copy never got its name: nothing was done.
@@ -129,11 +131,18 @@ impl LogCut {
         let known = rotations.of(&self.path());
         if known.is_none_or(|known| known.id.as_ref() != Some(&self.id)) {
             let fresh = fresh || self.is_untouched(&log).map_err(fail)?;
-            if cut.take_out(&log, &copy, fresh).map_err(fail)? == Taken::Changed {
-                self.note(home, rotations, 0, context)?;
-                return Ok(CutEnd::Changed);
+            match cut.take_out(&log, &copy, fresh).map_err(fail)? {
+                Taken::Out => self.note(home, rotations, cut.blank(), context)?,
+                Taken::Changed => {
+                    self.note(home, rotations, 0, context)?;
+                    return Ok(CutEnd::Changed);
+                }
+                Taken::Linked => {
+                    // The log holds all of it.
+                    dir.unlink(name(&self.rotated)).map_err(fail)?;
+                    return Ok(CutEnd::Linked);
+                }
             }
-            self.note(home, rotations, cut.blank(), context)?;
         }
         failpoint::hit("cut.noted");
         cut.clear(&log).map_err(fail)?;
@@ -207,6 +216,7 @@ impl LogCut {
             CutEnd::Changed => Some(format!(
                 "left {log} as it is: it is not what it was; what it held is in {rotated}, and lines may be in both"
             )),
+            CutEnd::Linked => Some(format!("left {log} as it is: it has several names by now")),
             CutEnd::Replaced => Some(format!(
                 "left {log} as it is: it is another file by now; what it held is in {rotated}"
             )),

@@ -103,6 +103,10 @@ fn rotate(night: &Night, _: &[Stage]) -> Vec<Stage> {
                     human::size(bytes)
                 ),
             };
+            if request.lets_go {
+                say_removed(stage, plan.removed.len());
+                tell_removed(stage, &plan.removed);
+            }
             tell_left(stage, &plan.left);
             tell_failed(stage, &plan.failed);
             return Ok(());
@@ -137,10 +141,7 @@ fn tell_rotation(stage: &mut Stage, done: &rotating::Outcome) {
             human::size(bytes)
         ),
     };
-    if let n @ 1.. = done.removed.len() as u64 {
-        let gone = human::plural(n, "former one", "former ones");
-        stage.did.push_str(&format!("; {gone} let go of"));
-    }
+    say_removed(stage, done.removed.len());
     if lossy > 0 {
         let logs = human::plural(lossy as u64, "log was", "logs were");
         stage
@@ -154,6 +155,13 @@ fn tell_rotation(stage: &mut Stage, done: &rotating::Outcome) {
         stage.exit = stage.exit.merge(Exit::Interrupted);
     } else if done.exit() == Exit::Failed {
         stage.exit = stage.exit.merge(Exit::Failed);
+    }
+}
+
+fn say_removed(stage: &mut Stage, n: usize) {
+    if n > 0 {
+        let gone = human::plural(n as u64, "former one", "former ones");
+        stage.did.push_str(&format!("; {gone} let go of"));
     }
 }
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::outcome::{CutLog, How, Left, Reason, Writer};
 use super::{
-    Found, Request, Why, left_for_its_names, left_for_its_writer, left_for_what_it_is, names,
+    Found, Request, Why, left_for_its_line, left_for_its_names, left_for_its_writer,
+    left_for_what_it_is, names,
 };
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, Means, Meta, NewFile, SLICE, Xattrs};
@@ -33,12 +34,7 @@ pub(super) fn cut(
     let fail = |e: io::Error| told(e, &path, context);
     let dir = log_folder(home, &found.folder).map_err(fail)?;
     let Some(meta) = dir.find(&found.name).map_err(fail)? else {
-        return Ok(Err(Left::new(
-            found,
-            Reason::NoLine,
-            "is not there any more".to_owned(),
-            None,
-        )));
+        return Ok(Err(gone(found)));
     };
     if found.name.len() + names::LONGER > LONGEST_NAME {
         return Err(Error::failed("has a name too long for a time to be added:")
@@ -61,8 +57,7 @@ pub(super) fn cut(
     let log = disk::open_log(&dir, &found.name).map_err(fail)?;
     let known = rotations.of(&found.path()).map_or(0, |known| known.blank);
     let Some(extent) = Extent::of(&dir, &log, known).map_err(fail)? else {
-        let why = "holds no whole line yet".to_owned();
-        return Ok(Err(Left::new(&now, Reason::NoLine, why, None)));
+        return Ok(Err(left_for_its_line(&now)));
     };
     if extent.from == extent.end && request.settings.not_empty {
         return Ok(Err(Left::new(
@@ -100,6 +95,11 @@ pub(super) fn cut(
         at: context.clock.now(),
     };
     let end = carry(home, &dir, copy, &cut, rotations, context)?;
+    if end == CutEnd::Linked {
+        let meta = Meta::of(&log).map_err(fail)?;
+        let left = left_for_its_names(&Found { meta, ..now });
+        return Ok(Err(left.unwrap_or_else(|| gone(found))));
+    }
     let how = match (end, extent.means) {
         (CutEnd::Out, Means::Truncate) => How::Truncate,
         (CutEnd::Out, Means::Collapse { .. }) if cut.takes_blocks() => How::Collapse,
@@ -117,6 +117,12 @@ pub(super) fn cut(
         bytes: rotated.size,
         writers,
     }))
+}
+
+/// One that was removed, or got another name, since it was found.
+pub(super) fn gone(found: &Found) -> Left {
+    let why = "is not there any more".to_owned();
+    Left::new(found, Reason::NoLine, why, None)
 }
 
 /// The copy gets its name when it is written down what it is for; then what it holds is taken out of the log.

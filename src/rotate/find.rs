@@ -258,7 +258,7 @@ impl Search<'_> {
             Err(error) => return self.fail(&path, error),
         };
         match (rest.is_empty(), meta.kind) {
-            (true, FileKind::Folder) => {}
+            (true, FileKind::Folder) => self.others += 1,
             (true, _) if names::read(name).is_some() => {}
             (true, _) if !is_log(&path, self.is_home()) => self.others += 1,
             // What is behind a link to a folder is not looked at, and that is said.

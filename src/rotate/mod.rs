@@ -115,13 +115,20 @@ pub fn plan(home: &Home, request: &Request, context: &Context) -> Result<Plan> {
         let noted = known.map_or(0, |known| known.blank);
         let decide = |bytes| due::decide(&request.settings, known, bytes, request.force, &now);
         let mut bytes = found.meta.size;
+        let mut holds_lines = true;
         // Every log that is cut leaves a blank line, and is looked at each time; others when it matters.
         if noted > 0 || decide(bytes).is_ok() {
-            bytes = bytes.saturating_sub(blank_of(home, &found, noted));
+            let (blank, end) = lines_of(home, &found, noted);
+            bytes = bytes.saturating_sub(blank);
+            holds_lines = end > blank || bytes == 0;
         }
         let decided = decide(bytes);
         if decided.is_ok() {
-            let left = left_for_its_names(&found).or_else(|| match request.force {
+            let left = match holds_lines {
+                true => left_for_its_names(&found),
+                false => Some(left_for_its_line(&found)),
+            };
+            let left = left.or_else(|| match request.force {
                 true => None,
                 false => left_for_its_writer(&found, writers.of(home, &found)),
             });
@@ -195,6 +202,10 @@ pub fn apply(
             Ok(Ok(cut)) => outcome.cut.push(cut),
             Ok(Err(left)) => outcome.left.push(left),
             Err(_) if context.stop.raised() => outcome.interrupted = true,
+            // Removed in the middle of it.
+            Err(_) if !disk::exists(&home.root().join(&*log.path)) => {
+                outcome.left.push(cutting::gone(&log.found));
+            }
             Err(error) => outcome.failed.push(Failed::of(log.path.clone(), &error)),
         }
         context.progress.advance(1, 0);
@@ -212,13 +223,27 @@ pub fn let_go(home: &LockedHome, plan: Plan, request: &Request, context: &Contex
     outcome
 }
 
-/// How long the blank line at its head is. Noted is not enough: its writer may have begun it anew.
-fn blank_of(home: &Home, found: &Found, noted: u64) -> u64 {
+/// How long the blank line at its head is, and where its last whole line ends. Noted is not enough: its writer may have
+/// begun it anew.
+fn lines_of(home: &Home, found: &Found, noted: u64) -> (u64, u64) {
     let read = home::log_folder(home, &found.folder)
         .and_then(|dir| dir.open_file(&found.name))
-        .and_then(|log| disk::blank_head(&log, noted));
+        .and_then(|log| {
+            let blank = disk::blank_head(&log, noted)?;
+            Ok((blank, disk::end_of_lines(&log, blank, found.meta.size)?))
+        });
     // What can not be read is told when it is to be cut.
-    read.unwrap_or(0)
+    read.unwrap_or((0, found.meta.size))
+}
+
+/// What has no whole line yet.
+fn left_for_its_line(found: &Found) -> Left {
+    Left::new(
+        found,
+        Reason::NoLine,
+        "holds no whole line yet".to_owned(),
+        None,
+    )
 }
 
 /// What has no lines of its own.

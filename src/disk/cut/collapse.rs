@@ -41,8 +41,11 @@ pub(super) fn take_out(cut: &Cut, block: u64, log: &File, copy: &File) -> io::Re
                 line.get(usize::try_from(at.checked_sub(seam)?).ok()?)
                     .copied()
             };
-            if !is_copied(log, copy, (cut.from, cut.end), also)? || has_more_names(log)? {
+            if !is_copied(log, copy, (cut.from, cut.end), also)? {
                 return Ok(Taken::Changed);
+            }
+            if has_more_names(log)? {
+                return Ok(Taken::Linked);
             }
             failpoint::hit("cut.unmarked");
             log.write_all_at(&line, seam)?;
@@ -154,8 +157,11 @@ fn blank_all(cut: &Cut, log: &File, copy: &File) -> io::Result<Taken> {
     if cut.end == 0 {
         return Ok(Taken::Out);
     }
-    if !is_copied(log, copy, (cut.from, cut.end), |_| Some(b' '))? || has_more_names(log)? {
+    if !is_copied(log, copy, (cut.from, cut.end), |_| Some(b' '))? {
         return Ok(Taken::Changed);
+    }
+    if has_more_names(log)? && is_copied(log, copy, (cut.from, cut.end), |_| None)? {
+        return Ok(Taken::Linked);
     }
     failpoint::hit("cut.unblanked");
     log.write_all_at(&blank(cut.end), 0)?;

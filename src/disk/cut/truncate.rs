@@ -22,12 +22,15 @@ pub(super) fn take_out(cut: &Cut, log: &File, copy: &File, fresh: bool) -> io::R
         // After a kill this means that it was done, or that it was not begun and lines are in both: the first is told by a
         // log that does not hold any more what was copied. In the other case nothing must be lost.
         let held = cut.from + Meta::of(copy)?.size;
-        let same = is_copied(log, copy, (cut.from, held), |_| None)? && !has_more_names(log)?;
+        let same = is_copied(log, copy, (cut.from, held), |_| None)?;
         if !fresh && !same {
             return Ok(Taken::Out);
         }
         if !fresh || !same {
             return Ok(Taken::Changed);
+        }
+        if has_more_names(log)? {
+            return Ok(Taken::Linked);
         }
         failpoint::hit("cut.unmarked");
         log.write_all_at(&mark, 0)?;
