@@ -44,7 +44,8 @@ pub(super) fn take_out(cut: &Cut, block: u64, log: &File, copy: &File) -> io::Re
             if !is_copied(log, copy, (cut.from, cut.end), also)? {
                 return Ok(Taken::Changed);
             }
-            if has_more_names(log)? {
+            // What a power cut has left is no whole copy.
+            if has_more_names(log)? && is_copied(log, copy, (cut.from, cut.end), |_| None)? {
                 return Ok(Taken::Linked);
             }
             failpoint::hit("cut.unmarked");
