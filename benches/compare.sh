@@ -796,7 +796,6 @@ job_rotate_lost() {
       sleep 0.05
     done
     stop_writer
-    # `…Z` before `…Z_2` before `…Z_10`.
     local files
     mapfile -t files < <(printf '%s\n' "$LOG"-* | sort -V)
     [[ $side = our_rotate ]] || mapfile -t files < <(printf '%s\n' "$LOG".[0-9]* | sort -Vr)

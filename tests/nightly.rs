@@ -118,7 +118,7 @@ fn a_dry_run_says_what_each_stage_would_do() {
     rotate   no log is due
     index    1 added; 4 entries
     commit   4 sessions: +4 turns, 4 files
-    backup   [ROOT]/store: 6 things to pack, 4.6 kB; 0 unchanged
+    backup   [ROOT]/store: 6 things to pack, 4.5 kB; 0 unchanged
     prune    [ROOT]/store: nothing to let go of; 0 snapshots kept
     Nothing was changed.
     --- stderr
@@ -128,6 +128,43 @@ fn a_dry_run_says_what_each_stage_would_do() {
     assert_eq!(stage(&plan, "index")["counts"]["added"], 1);
     assert_eq!(differences(&home, &tree(&place.home())), "");
     assert_eq!(differences(&store, &tree(&place.path("store"))), "");
+}
+
+/// What is in no backup yet must not go because of its number.
+#[test]
+fn cut_logs_go_only_when_the_backup_of_the_night_is_good() {
+    let place = place("");
+    let logs = "sessions/20240603_crawler/logs";
+    let settings = place.home_text("wbhome.toml");
+    place.put_home("wbhome.toml", settings.replace("keep = 7\n", "keep = 1\n"));
+    place.session("20240603_crawler", 3);
+    let night_of = |day: u32, line: &str| {
+        let log = place.home().join(logs).join("run.log");
+        let mut options = std::fs::OpenOptions::new();
+        let mut log = options.append(true).create(true).open(log).unwrap();
+        std::io::Write::write_all(&mut log, line.as_bytes()).unwrap();
+        let now = format!("2024-06-{day:02}T03:00:00Z");
+        let ran = place.run_with(&[("WBHOME_NOW", &now)], &["nightly", "-v"]);
+        let record = records(&place).pop().unwrap();
+        (ran, record)
+    };
+    let cut = || place.names(logs).len() - 1;
+    night_of(16, "one\n");
+    night_of(17, "two\n");
+    std::fs::rename(place.path("store"), place.path("away")).unwrap();
+    let (ran, record) = night_of(18, "three\n");
+    ran.expect(1);
+    assert_eq!(cut(), 2, "{record}");
+    assert!(stage(&record, "logs")["skipped"].is_string(), "{record}");
+    night_of(19, "four\n");
+    assert_eq!(cut(), 3);
+    std::fs::rename(place.path("away"), place.path("store")).unwrap();
+    let (ran, record) = night_of(20, "five\n");
+    ran.expect(0);
+    assert_eq!(cut(), 1);
+    assert_eq!(stage(&record, "logs")["counts"]["removed"], 3, "{record}");
+    let notes = stage(&record, "logs")["notes"].to_string();
+    assert!(notes.contains("run.log-20240617T030000Z"), "{notes}");
 }
 
 #[test]
@@ -182,6 +219,19 @@ fn without_a_store_the_night_goes_well_and_says_so_to_whoever_looks() {
     let record = records(&place).remove(0);
     let why = stage(&record, "backup")["skipped"].as_str().unwrap();
     assert!(why.contains("`wbhome backup init DIR`"), "{why}");
+    // Then cut logs beyond the settings go at once, and a dry run says so, too.
+    let logs = place.home().join("sessions/20240603_crawler/logs");
+    for n in 1..9 {
+        std::fs::write(logs.join(format!("run.log-2024010{n}T030000Z")), "x\n").unwrap();
+    }
+    std::fs::write(logs.join("run.log"), "y\n").unwrap();
+    for args in ["-n", "-v"] {
+        assert_eq!(place.names("sessions/20240603_crawler/logs").len(), 8 + 1);
+        let ran = night(&place, &[], &[args]);
+        let told = "no log is due; 1 former one let go of";
+        assert!(ran.stdout.contains(told), "{ran:?}");
+    }
+    assert_eq!(place.names("sessions/20240603_crawler/logs").len(), 7 + 1);
 }
 
 #[test]

@@ -8,9 +8,13 @@ use clap::Args;
 use super::args::Global;
 use super::output::{Console, FAINT, STRONG, styled};
 use super::{complete, place};
-use crate::base::{Context, Exit, Result, human};
+use crate::base::{Context, Error, Exit, Result, human};
+use crate::disk;
 use crate::home::{Config, Home, SessionId, resolve_in};
-use crate::rotate::{self, CutLog, How, Outcome, Plan, Planned, Request};
+use crate::rotate::{self, Beyond, CutLog, How, Outcome, Plan, Planned, Request};
+
+/// So many are named when there are more.
+const NAMED: usize = 20;
 
 /// Cut the logs that are due while agents go on writing to them, and lose no line
 ///
@@ -38,7 +42,7 @@ pub(super) fn run(
     ctx: &Context,
 ) -> Result<Exit> {
     let home = place::open(global)?;
-    let sessions = args.sessions.iter().map(|query| resolve_in(&home, query));
+    let sessions = args.sessions.iter().map(|query| with_logs(&home, query));
     let request = request(&home, sessions.collect::<Result<_>>()?, args.force)?;
     if global.dry_run {
         let plan = rotate::plan(&home, &request, ctx)?;
@@ -72,6 +76,21 @@ pub(super) fn run(
     Ok(done.exit())
 }
 
+/// A session that is in `sessions/`.
+fn with_logs(home: &Home, query: &str) -> Result<SessionId> {
+    let id = resolve_in(home, query)?;
+    match disk::exists(&home.session(&id)) {
+        true => Ok(id),
+        false => Err(
+            Error::failed("is not in sessions/, and has no logs to cut:")
+                .at(Path::new(id.as_str()))
+                .hint(
+                    "if it is archived, they are in its archive: `wbhome unarchive` brings it back",
+                ),
+        ),
+    }
+}
+
 /// What a rotation goes by: the settings, and where the application keeps its own folder.
 ///
 /// # Errors
@@ -95,6 +114,7 @@ pub(super) fn request(home: &Home, sessions: Vec<SessionId>, force: bool) -> Res
         sessions,
         force,
         settings,
+        lets_go: true,
         state: match leads_out {
             true => place::state_folders(home)?,
             false => Vec::new(),
@@ -136,7 +156,8 @@ fn forced(cut: &CutLog, console: &Console) {
 }
 
 fn write(out: &mut String, done: &Outcome, console: &Console) {
-    for cut in &done.cut {
+    let named = if console.verbose { usize::MAX } else { NAMED };
+    for cut in done.cut.iter().take(named) {
         let how = match cut.how {
             How::Collapse | How::Blank if cut.lossless => "lossless",
             How::Collapse | How::Blank => "behind a hole",
@@ -151,11 +172,17 @@ fn write(out: &mut String, done: &Outcome, console: &Console) {
             human::path(&cut.rotated),
         );
     }
+    if let Some(more @ 1..) = done.cut.len().checked_sub(named) {
+        let _ = writeln!(out, "and {} more: -v names them", human::count(more as u64));
+    }
     if let Some(n) = done.forgotten {
-        let entries = human::plural(n, "entry", "entries");
+        let what = match n {
+            0 => "the end of rotate.json".to_owned(),
+            n => format!("{} of rotate.json", human::plural(n, "entry", "entries")),
+        };
         let _ = writeln!(
             out,
-            "{entries} of rotate.json could not be understood; the former file is in the trash"
+            "{what} could not be understood; the former file is in the trash"
         );
     }
     let mut counts = Vec::new();
@@ -171,6 +198,7 @@ fn write(out: &mut String, done: &Outcome, console: &Console) {
     count(done.removed.len(), "let go of");
     count(done.failed.len(), "failed");
     let _ = match counts.is_empty() {
+        true if done.interrupted => Ok(()),
         true => writeln!(out, "No logs."),
         false => writeln!(out, "Logs: {}", counts.join(" · ")),
     };
@@ -219,9 +247,13 @@ fn write_plan(out: &mut String, plan: &Plan, console: &Console) {
         let _ = writeln!(out, "{}   would be compressed", human::path(one));
     }
     for one in &plan.removed {
+        let unless = match one.beyond {
+            Beyond::MaxTotal if !plan.compressed.is_empty() => ", unless compressing makes room",
+            _ => "",
+        };
         let _ = writeln!(
             out,
-            "{}   would go: [rotate] {}",
+            "{}   would go: [rotate] {}{unless}",
             human::path(&one.path),
             one.beyond.told()
         );

@@ -44,6 +44,10 @@ const REMEMBERED: u64 = 8 << 20;
 /// each block that is free again.
 pub const SLICE: u64 = 24 << 20;
 
+/// No filesystem gives out blocks in larger clusters.
+#[cfg(target_os = "linux")]
+const LARGEST_CLUSTER: u64 = 1 << 20;
+
 /// How long the mark is.
 const MARK: u64 = 56;
 
@@ -82,6 +86,8 @@ pub enum Taken {
     /// The log does not hold what was copied any more: its writer has begun it anew, or it was changed. Nothing was taken
     /// out of it.
     Changed,
+    /// The log is what was copied, and has got a second name. Nothing was taken out of it.
+    Linked,
 }
 
 /// Opens a log to be cut: a regular file, through no link. Not for appending, so that a write goes where it is told.
@@ -119,25 +125,40 @@ pub fn means(dir: &Dir, log: &File) -> io::Result<Means> {
         return Ok(Means::Truncate);
     }
     // One byte is never whole blocks. A file without extents says first that it can not at all.
-    match collapse::collapse(log, 0, 1) {
-        Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {}
-        _ => return Ok(Means::Truncate),
+    if !is_refused(collapse::collapse(log, 0, 1))? {
+        return Ok(Means::Truncate);
     }
     #[allow(
         clippy::unnecessary_cast,
         reason = "its type differs from system to system"
     )]
-    let block = stat.f_bsize as u64;
+    let mut block = stat.f_bsize as u64;
     // Blocks may be given out in clusters; nothing but trying tells how large these are. Holes are enough for that.
-    for block in [block, 64 << 10, 1 << 20] {
+    while block <= LARGEST_CLUSTER {
         let scratch = NewFile::create(dir)?;
         scratch.file().set_len(3 * block)?;
-        let done = collapse::collapse(scratch.file(), 0, block);
-        if done.is_ok() && Meta::of(scratch.file())?.size == 2 * block {
+        let refused = is_refused(collapse::collapse(scratch.file(), 0, block))?;
+        if !refused && Meta::of(scratch.file())?.size == 2 * block {
             return Ok(Means::Collapse { block });
         }
+        block *= 2;
     }
     Ok(Means::Truncate)
+}
+
+/// Whether it was not whole blocks. That it can not be done at all is no error; all else is: a log is not to be truncated
+/// because a disk has trouble.
+#[cfg(target_os = "linux")]
+fn is_refused(collapsed: io::Result<()>) -> io::Result<bool> {
+    let error = match collapsed {
+        Ok(()) => return Ok(false),
+        Err(error) => error,
+    };
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::INVAL) => Ok(true),
+        Some(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+        _ => Err(error),
+    }
 }
 
 /// How a log can be cut: on this system by truncating it.
@@ -388,15 +409,20 @@ impl Cut {
         format!("\n[wbhome cuts this log {:032x}]", self.id).into_bytes()
     }
 
-    /// Takes out of the log what its copy holds. `fresh` says that the copy has just been made, and no kill has been
-    /// between. Afterwards [`Cut::clear`] has to be called, when it has been noted that it is out.
+    /// Takes out of the log what its copy holds. `fresh` says that the log has not been cut since it was copied: either the
+    /// copy has just been made, or nobody has touched the log. Afterwards [`Cut::clear`] has to be called, when it has been noted that it is out.
     ///
     /// # Errors
     /// What the system says. The same call goes on from there.
     pub fn take_out(&self, log: &File, copy: &File, fresh: bool) -> io::Result<Taken> {
-        match self.means {
+        let taken = match self.means {
             Means::Collapse { block } => collapse::take_out(self, block, log, copy),
             Means::Truncate => truncate::take_out(self, log, copy, fresh),
+        };
+        match taken {
+            // It has become shorter meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Taken::Changed),
+            taken => taken,
         }
     }
 
@@ -412,6 +438,11 @@ impl Cut {
         log.write_all_at(&vec![b' '; mark.len()], 0)?;
         log.sync_data()
     }
+}
+
+/// Whether it would change under another name, too.
+fn has_more_names(log: &File) -> io::Result<bool> {
+    Ok(Meta::of(log)?.nlink > 1)
 }
 
 /// Whether these bytes stand there.

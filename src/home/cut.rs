@@ -49,6 +49,8 @@ pub enum CutEnd {
     Out,
     /// The log does not hold it any more: its writer has begun it anew, or it was changed. What it held is in the copy.
     Changed,
+    /// The log has got a second name: it is as it was, and no copy stays.
+    Linked,
     /// Another file has the name of the log, or none. What it held is in the copy.
     Replaced,
     /// The copy never got its name: nothing was done.
@@ -121,21 +123,26 @@ impl LogCut {
         if dir.find(name(&self.rotated)).map_err(fail)?.is_none() {
             return Ok(CutEnd::Nothing);
         }
-        let there = dir.find(name(&self.log)).map_err(fail)?;
-        let is_it = |meta: &Meta| meta.ino == self.inode && meta.kind == FileKind::File;
-        let (true, Some(cut)) = (there.as_ref().is_some_and(is_it), self.cut()) else {
+        let (Some(log), Some(cut)) = (self.open_log(&dir).map_err(fail)?, self.cut()) else {
             self.note(home, rotations, 0, context)?;
             return Ok(CutEnd::Replaced);
         };
-        let log = disk::open_log(&dir, name(&self.log)).map_err(fail)?;
         let copy = disk::open_log(&dir, name(&self.rotated)).map_err(fail)?;
         let known = rotations.of(&self.path());
         if known.is_none_or(|known| known.id.as_ref() != Some(&self.id)) {
-            if cut.take_out(&log, &copy, fresh).map_err(fail)? == Taken::Changed {
-                self.note(home, rotations, 0, context)?;
-                return Ok(CutEnd::Changed);
+            let fresh = fresh || self.is_untouched(&log).map_err(fail)?;
+            match cut.take_out(&log, &copy, fresh).map_err(fail)? {
+                Taken::Out => self.note(home, rotations, cut.blank(), context)?,
+                Taken::Changed => {
+                    self.note(home, rotations, 0, context)?;
+                    return Ok(CutEnd::Changed);
+                }
+                Taken::Linked => {
+                    // The log holds all of it.
+                    dir.unlink(name(&self.rotated)).map_err(fail)?;
+                    return Ok(CutEnd::Linked);
+                }
             }
-            self.note(home, rotations, cut.blank(), context)?;
         }
         failpoint::hit("cut.noted");
         cut.clear(&log).map_err(fail)?;
@@ -152,7 +159,7 @@ impl LogCut {
         context: &Context,
     ) -> Result<()> {
         rotations.note_cut(&self.path(), self.at, &self.id, blank);
-        rotations.write(home, context)
+        rotations.write_soon(home, context)
     }
 
     /// When nobody has written to the log since it was looked at, its time is what it was.
@@ -170,16 +177,38 @@ impl LogCut {
             Some(_) => log.size == cut.blank() + self.size.saturating_sub(self.end),
             None => log.size == 0 && held == self.size.saturating_sub(self.from),
         };
-        match rests {
-            true => dir.set_time_of(name(&self.log), mtime),
-            false => Ok(()),
+        match rests.then(|| dir.set_time_of(name(&self.log), mtime)) {
+            // It was removed, or got another name, just now.
+            Some(Err(error)) if disk::is_nowhere(&error) => Ok(()),
+            Some(done) => done,
+            None => Ok(()),
         }
+    }
+
+    /// Opens the log, unless another file has its name by now, or none.
+    fn open_log(&self, dir: &Dir) -> io::Result<Option<std::fs::File>> {
+        let is_it = |meta: &Meta| meta.ino == self.inode && meta.kind == FileKind::File;
+        if !dir.find(name(&self.log))?.as_ref().is_some_and(is_it) {
+            return Ok(None);
+        }
+        match disk::open_log(dir, name(&self.log)) {
+            Ok(log) => Ok(is_it(&Meta::of(&log)?).then_some(log)),
+            Err(error) if disk::is_nowhere(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether nobody has written to it since it was looked at.
+    fn is_untouched(&self, log: &std::fs::File) -> io::Result<bool> {
+        let meta = Meta::of(log)?;
+        Ok(meta.size == self.size && (meta.mtime.seconds, meta.mtime.nanos) == self.mtime)
     }
 
     /// Like [`LogCut::carry_out`], after a kill: what was done, if something was.
     pub(super) fn settle(&self, home: &LockedHome, context: &Context) -> Result<Option<String>> {
         let mut rotations = Rotations::read(home)?;
         let end = self.carry_out(home, &mut rotations, false, context)?;
+        rotations.write_rest(home, context)?;
         let log = human::path(&self.path());
         let rotated = human::path(&self.rotated);
         Ok(match end {
@@ -187,6 +216,7 @@ impl LogCut {
             CutEnd::Changed => Some(format!(
                 "left {log} as it is: it is not what it was; what it held is in {rotated}, and lines may be in both"
             )),
+            CutEnd::Linked => Some(format!("left {log} as it is: it has several names by now")),
             CutEnd::Replaced => Some(format!(
                 "left {log} as it is: it is another file by now; what it held is in {rotated}"
             )),

@@ -54,6 +54,8 @@ pub struct Rotations {
     broken: Option<u64>,
     /// What the file held when it was read.
     content: Option<Vec<u8>>,
+    /// So many notes have not been written.
+    unwritten: usize,
 }
 
 impl Rotations {
@@ -81,6 +83,7 @@ impl Rotations {
             known: known.collect(),
             broken,
             content: Some(content),
+            unwritten: 0,
         })
     }
 
@@ -131,6 +134,31 @@ impl Rotations {
         self.known.len() < before
     }
 
+    /// Writes it, unless it is long and little has been noted since: to write all of it after each of ten thousand cuts
+    /// takes minutes. [`Rotations::write_rest`] has to be called in the end; a kill before costs that some logs are due once
+    /// more.
+    ///
+    /// # Errors
+    /// When it can not be written.
+    pub fn write_soon(&mut self, home: &LockedHome, context: &Context) -> Result<()> {
+        self.unwritten += 1;
+        match self.unwritten > self.known.len() / 500 {
+            true => self.write(home, context),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes what [`Rotations::write_soon`] has left.
+    ///
+    /// # Errors
+    /// When it can not be written.
+    pub fn write_rest(&mut self, home: &LockedHome, context: &Context) -> Result<()> {
+        match self.unwritten {
+            0 => Ok(()),
+            _ => self.write(home, context),
+        }
+    }
+
     /// Writes it. What could not be understood goes to the trash.
     ///
     /// # Errors
@@ -151,6 +179,7 @@ impl Rotations {
             self.content = now;
         }
         self.content = Some(content);
+        self.unwritten = 0;
         Ok(())
     }
 

@@ -17,7 +17,7 @@ use crate::sessions::{Changes, reconcile};
 type Run = fn(&Night, &[Stage]) -> Vec<Stage>;
 
 /// What a night consists of.
-pub(super) const STAGES: [Run; 5] = [rotate, index, commit, backup, prune];
+pub(super) const STAGES: [Run; 6] = [rotate, index, commit, backup, prune, logs];
 
 /// So many things are named when there are more.
 const NAMED: usize = 20;
@@ -39,6 +39,12 @@ impl Night<'_> {
         })
     }
 
+    /// Whether a cold store is set.
+    fn has_store(&self) -> bool {
+        let config = self.config.as_ref();
+        config.is_ok_and(|config| !config.backup.store.is_empty())
+    }
+
     fn lock(&self, stage: &mut Stage) -> Result<LockedHome> {
         let locked = self.home.lock(self.request.wait, "nightly", self.context)?;
         let settled = locked.settled().iter();
@@ -58,10 +64,7 @@ impl Night<'_> {
         name: &'static str,
         run: impl Fn(&mut Stage, &Path) -> Result<()>,
     ) -> Vec<Stage> {
-        let none = self
-            .config
-            .as_ref()
-            .is_ok_and(|c| c.backup.store.is_empty());
+        let none = self.config.is_ok() && !self.has_store();
         let mut folders: Vec<PathBuf> = Vec::new();
         let look = self.set_up(name, None, |stage| {
             match none {
@@ -83,7 +86,10 @@ impl Night<'_> {
 /// The logs that are due are cut, before anything of them is packed.
 fn rotate(night: &Night, _: &[Stage]) -> Vec<Stage> {
     vec![night.set_up("rotate", None, |stage| {
-        let request = (night.request.rotate)(night.home)?;
+        let request = rotating::Request {
+            lets_go: !night.has_store(),
+            ..(night.request.rotate)(night.home)?
+        };
         if night.only_look {
             let plan = rotating::plan(night.home, &request, night.context)?;
             let due = plan.logs.iter().filter(|log| log.due.is_some());
@@ -97,6 +103,10 @@ fn rotate(night: &Night, _: &[Stage]) -> Vec<Stage> {
                     human::size(bytes)
                 ),
             };
+            if request.lets_go {
+                say_removed(stage, plan.removed.len());
+                tell_removed(stage, &plan.removed);
+            }
             tell_left(stage, &plan.left);
             tell_failed(stage, &plan.failed);
             return Ok(());
@@ -131,12 +141,14 @@ fn tell_rotation(stage: &mut Stage, done: &rotating::Outcome) {
             human::size(bytes)
         ),
     };
+    say_removed(stage, done.removed.len());
     if lossy > 0 {
         let logs = human::plural(lossy as u64, "log was", "logs were");
         stage
             .notes
             .push(format!("{logs} cut in a way that is not lossless"));
     }
+    tell_removed(stage, &done.removed);
     tell_left(stage, &done.left);
     tell_failed(stage, &done.failed);
     if done.interrupted {
@@ -144,6 +156,21 @@ fn tell_rotation(stage: &mut Stage, done: &rotating::Outcome) {
     } else if done.exit() == Exit::Failed {
         stage.exit = stage.exit.merge(Exit::Failed);
     }
+}
+
+fn say_removed(stage: &mut Stage, n: usize) {
+    if n > 0 {
+        let gone = human::plural(n as u64, "former one", "former ones");
+        stage.did.push_str(&format!("; {gone} let go of"));
+    }
+}
+
+fn tell_removed(stage: &mut Stage, removed: &[rotating::Removed]) {
+    let told = removed.iter().map(|gone| {
+        let (path, setting) = (human::path(&gone.path), gone.beyond.told());
+        format!("let go of {path}: [rotate] {setting}")
+    });
+    stage.notes.extend(told);
 }
 
 fn tell_left(stage: &mut Stage, left: &[rotating::Left]) {
@@ -413,6 +440,48 @@ fn tell_unread(stage: &mut Stage, unread: &[backing::Unread]) {
     stage.count("unread", unread.len() as u64);
     if let Some(more @ 1..) = unread.len().checked_sub(NAMED) {
         stage.lacks(format!("and {more} more could not be read"), Vec::new());
+    }
+}
+
+/// What was cut out of logs and is beyond the settings goes when every store has it.
+fn logs(night: &Night, before: &[Stage]) -> Vec<Stage> {
+    let mut backups = before.iter().filter(|stage| stage.name == "backup");
+    let all_good = backups.all(|stage| stage.exit == Exit::Done && stage.skipped.is_none());
+    let mut is_needed = false;
+    let stage = night.set_up("logs", None, |stage| {
+        // Without a store they have gone when the logs were cut.
+        if !night.has_store() {
+            return Ok(());
+        }
+        let request = (night.request.rotate)(night.home)?;
+        let plan = rotating::plan(night.home, &request, night.context)?;
+        is_needed = !plan.removed.is_empty();
+        if is_needed && !all_good {
+            stage.skip("a backup has not been good, so every cut log stays");
+            return Ok(());
+        }
+        let mut removed = plan.removed;
+        if is_needed && !night.only_look {
+            let locked = night.lock(stage)?;
+            let plan = rotating::plan(&locked, &request, night.context)?;
+            let done = rotating::let_go(&locked, plan, &request, night.context);
+            tell_failed(stage, &done.failed);
+            removed = done.removed;
+        }
+        let bytes = removed.iter().map(|gone| gone.bytes).sum();
+        stage.count("removed", removed.len() as u64);
+        stage.count("bytes", bytes);
+        stage.did = format!(
+            "{} let go of, {}",
+            human::plural(removed.len() as u64, "cut log", "cut logs"),
+            human::size(bytes)
+        );
+        tell_removed(stage, &removed);
+        Ok(())
+    });
+    match is_needed || stage.exit != Exit::Done {
+        true => vec![stage],
+        false => Vec::new(),
     }
 }
 

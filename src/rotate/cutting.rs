@@ -3,14 +3,20 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::outcome::{CutLog, How, Left, Reason, Writer};
-use super::{Found, Request, Why, left_for_its_writer, left_for_what_it_is, names};
+use super::{
+    Found, Request, Why, left_for_its_line, left_for_its_names, left_for_its_writer,
+    left_for_what_it_is, names,
+};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, Means, Meta, NewFile, SLICE, Xattrs};
 use crate::home::journal::{self, Step};
 use crate::home::{CutEnd, LockedHome, LogCut, Rotations, log_folder};
+
+/// What Linux and macOS allow, in bytes.
+const LONGEST_NAME: usize = 255;
 
 /// Cuts it, or says why it is left alone.
 ///
@@ -28,18 +34,18 @@ pub(super) fn cut(
     let fail = |e: io::Error| told(e, &path, context);
     let dir = log_folder(home, &found.folder).map_err(fail)?;
     let Some(meta) = dir.find(&found.name).map_err(fail)? else {
-        return Ok(Err(Left::new(
-            found,
-            Reason::NoLine,
-            "is not there any more".to_owned(),
-            None,
-        )));
+        return Ok(Err(gone(found)));
     };
+    if found.name.len() + names::LONGER > LONGEST_NAME {
+        return Err(Error::failed("has a name too long for a time to be added:")
+            .at(&path)
+            .hint("let its writer use a shorter one"));
+    }
     let now = Found {
         meta,
         ..found.clone()
     };
-    if let Some(left) = left_for_what_it_is(&now) {
+    if let Some(left) = left_for_what_it_is(&now).or_else(|| left_for_its_names(&now)) {
         return Ok(Err(left));
     }
     let writers = plain_writers(&path);
@@ -51,8 +57,7 @@ pub(super) fn cut(
     let log = disk::open_log(&dir, &found.name).map_err(fail)?;
     let known = rotations.of(&found.path()).map_or(0, |known| known.blank);
     let Some(extent) = Extent::of(&dir, &log, known).map_err(fail)? else {
-        let why = "holds no whole line yet".to_owned();
-        return Ok(Err(Left::new(&now, Reason::NoLine, why, None)));
+        return Ok(Err(left_for_its_line(&now)));
     };
     if extent.from == extent.end && request.settings.not_empty {
         return Ok(Err(Left::new(
@@ -63,6 +68,15 @@ pub(super) fn cut(
         )));
     }
     let copy = copied(&dir, &log, &extent, context).map_err(fail)?;
+    // It may have got another name, or given its own to another file: there was time.
+    if let Some(meta) = dir.find(&found.name).map_err(fail)?
+        && let Some(left) = left_for_its_names(&Found {
+            meta,
+            ..found.clone()
+        })
+    {
+        return Ok(Err(left));
+    }
     let cut = LogCut {
         folder: found.folder.clone().into(),
         log: PathBuf::from(&found.name).into(),
@@ -81,6 +95,11 @@ pub(super) fn cut(
         at: context.clock.now(),
     };
     let end = carry(home, &dir, copy, &cut, rotations, context)?;
+    if end == CutEnd::Linked {
+        let meta = Meta::of(&log).map_err(fail)?;
+        let left = left_for_its_names(&Found { meta, ..now });
+        return Ok(Err(left.unwrap_or_else(|| gone(found))));
+    }
     let how = match (end, extent.means) {
         (CutEnd::Out, Means::Truncate) => How::Truncate,
         (CutEnd::Out, Means::Collapse { .. }) if cut.takes_blocks() => How::Collapse,
@@ -98,6 +117,12 @@ pub(super) fn cut(
         bytes: rotated.size,
         writers,
     }))
+}
+
+/// One that was removed, or got another name, since it was found.
+pub(super) fn gone(found: &Found) -> Left {
+    let why = "is not there any more".to_owned();
+    Left::new(found, Reason::NoLine, why, None)
 }
 
 /// The copy gets its name when it is written down what it is for; then what it holds is taken out of the log.
@@ -129,7 +154,7 @@ fn carry(
 }
 
 /// An error as a person understands it.
-fn told(error: io::Error, path: &std::path::Path, context: &Context) -> Error {
+fn told(error: io::Error, path: &Path, context: &Context) -> Error {
     if let Err(interrupted) = context.stop.check() {
         return interrupted;
     }
@@ -146,12 +171,14 @@ fn told(error: io::Error, path: &std::path::Path, context: &Context) -> Error {
         .hint(
             "it is as it was; a cut needs as much room as the log holds, until that is compressed",
         ),
+        io::ErrorKind::PermissionDenied => Error::io("can not cut", path, error)
+            .hint("if its mode allows it: attributes may forbid it (`lsattr` shows them)"),
         _ => Error::io("can not cut", path, error),
     }
 }
 
 /// Who writes to it at places of their own, right now.
-fn plain_writers(path: &std::path::Path) -> Vec<Writer> {
+fn plain_writers(path: &Path) -> Vec<Writer> {
     let Ok(path) = disk::real_path(path) else {
         return Vec::new();
     };
@@ -223,11 +250,15 @@ fn copied<'d>(
         })?;
     copy.dress(owner, meta.mode, meta.mtime)?;
     copy.sync()?;
+    let ends_whole = disk::end_of_lines(copy.file(), 0, extent.end - extent.from)?;
+    if matches!(extent.means, Means::Collapse { .. }) && ends_whole < extent.end - extent.from {
+        // Its writer has begun it anew between the look for the last newline and the copy.
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     Ok(copy)
 }
 
-/// A name after all that were given before, so that their order is that of the lines: within one second, and when the
-/// clock was set back.
+/// A name after all that were given before.
 fn free_name(dir: &Dir, log: &OsStr, context: &Context) -> Result<std::ffi::OsString> {
     let there = dir
         .names()
@@ -235,12 +266,43 @@ fn free_name(dir: &Dir, log: &OsStr, context: &Context) -> Result<std::ffi::OsSt
     let there = there.iter().filter_map(|(name, _)| names::read(name));
     let newest = there
         .filter(|name| name.log == log)
-        .map(|name| name.age)
+        .map(|name| name.at)
         .max();
-    // A name tells no more than seconds.
-    let now = context.clock.now().as_second();
-    Ok(match newest {
-        Some((at, n)) if at.as_second() >= now => names::name(log, at, n.saturating_add(1)),
-        _ => names::name(log, context.clock.now(), 1),
-    })
+    match names::after(newest, context.clock.now()) {
+        Some(at) => Ok(names::name(log, at)),
+        None => Err(
+            Error::failed("has been cut at the end of time, by a name beside it:")
+                .at(Path::new(log))
+                .hint("rename what is named so, and run it again"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::testing;
+
+    /// Its writer has begun it anew between the look for the last newline and the copy.
+    #[test]
+    fn a_copy_that_ends_within_a_line_is_none() {
+        let place = testing::home();
+        let context = place.context();
+        place.put("run.log", "one\ntwo\n");
+        let dir = Dir::open(place.home.root()).unwrap();
+        let log = disk::open_log(&dir, OsStr::new("run.log")).unwrap();
+        let meta = Meta::of(&log).unwrap();
+        let extent = |end| Extent {
+            meta,
+            means: Means::Collapse { block: 4096 },
+            from: 0,
+            end,
+        };
+        assert!(copied(&dir, &log, &extent(8), &context).is_ok());
+        let Err(error) = copied(&dir, &log, &extent(6), &context) else {
+            panic!("it is torn")
+        };
+        let told = told(error, Path::new("run.log"), &context).to_string();
+        assert!(told.contains("truncated by its writer"), "{told}");
+    }
 }

@@ -9,19 +9,17 @@ use jiff::Timestamp;
 
 use super::outcome::{Compressed, Failed, Outcome, Removed};
 use super::{Beyond, Plan, Planned, Request, compress, names, retire};
-use crate::base::{Context, Error, Result};
+use crate::base::{Context, Error, Result, human};
 use crate::disk::{Dir, FileKind};
 use crate::home::{Compress, Home, LockedHome, log_folder};
 
 /// What one cut has put aside, under one name or, after a kill, under two.
 #[derive(Clone, Debug)]
 struct Generation {
-    /// When, and for the how manieth time in that second.
-    age: (Timestamp, u32),
+    /// When.
+    at: Timestamp,
     /// Each name with how it is compressed and its length.
     files: Vec<(OsString, Compress, u64)>,
-    /// It is about to be cut.
-    is_foreseen: bool,
 }
 
 impl Generation {
@@ -61,7 +59,7 @@ impl Family {
 
     /// The places of those that go by their number and age, the last first.
     fn beyond(&self, request: &Request, now: Timestamp) -> Vec<(usize, Beyond)> {
-        let ages: Vec<Timestamp> = self.generations.iter().map(|g| g.age.0).collect();
+        let ages: Vec<Timestamp> = self.generations.iter().map(|g| g.at).collect();
         let settings = &request.settings;
         let why = retire::by_count_and_age(&ages, settings.keep, settings.max_age, now);
         let going = why.into_iter().enumerate().rev();
@@ -104,7 +102,7 @@ fn families(home: &Home, logs: &[Planned], failed: &mut Vec<Failed>) -> Vec<Fami
 /// What lies in a folder of what was cut out of which log, the newest first.
 fn generations(dir: &Dir) -> std::io::Result<BTreeMap<OsString, Vec<Generation>>> {
     type Files = Vec<(OsString, Compress, u64)>;
-    let mut found: BTreeMap<OsString, BTreeMap<(Timestamp, u32), Files>> = BTreeMap::new();
+    let mut found: BTreeMap<OsString, BTreeMap<Timestamp, Files>> = BTreeMap::new();
     for (file, _) in dir.names()? {
         let Some(name) = names::read(&file) else {
             continue;
@@ -112,18 +110,13 @@ fn generations(dir: &Dir) -> std::io::Result<BTreeMap<OsString, Vec<Generation>>
         let Some(meta) = dir.find(&file)?.filter(|meta| meta.kind == FileKind::File) else {
             continue;
         };
-        let ages = found.entry(name.log).or_default();
-        let files = ages.entry(name.age).or_default();
+        let times = found.entry(name.log).or_default();
+        let files = times.entry(name.at).or_default();
         files.push((file, name.compress, meta.size));
     }
-    let newest_first = |ages: BTreeMap<(Timestamp, u32), Files>| {
+    let newest_first = |ages: BTreeMap<Timestamp, Files>| {
         let each = ages.into_iter().rev();
-        each.map(|(age, files)| Generation {
-            age,
-            files,
-            is_foreseen: false,
-        })
-        .collect()
+        each.map(|(at, files)| Generation { at, files }).collect()
     };
     let each = found.into_iter();
     Ok(each.map(|(log, ages)| (log, newest_first(ages))).collect())
@@ -143,7 +136,7 @@ fn over_total(families: &[Family], most: u64) -> Vec<(usize, usize)> {
     for places in sessions.into_values() {
         let facts = places.iter().map(|&(f, g)| {
             let generation = &families[f].generations[g];
-            (generation.age.0, generation.bytes(), g == 0)
+            (generation.at, generation.bytes(), g == 0)
         });
         let facts: Vec<_> = facts.collect();
         going.extend(
@@ -177,19 +170,17 @@ pub(super) fn foresee(home: &Home, plan: &mut Plan, request: &Request, context: 
         .collect();
     for (family, (folder, name)) in families.iter_mut().zip(order) {
         if let Some(bytes) = due.get(&folder.join(name)) {
+            let newest = family.generations.first().map(|g| g.at);
+            let at = names::after(newest, now).unwrap_or(now);
             let generation = Generation {
-                age: (now, u32::MAX),
-                files: vec![(names::name(name, now, 1), Compress::None, *bytes)],
-                is_foreseen: true,
+                at,
+                files: vec![(names::name(name, at), Compress::None, *bytes)],
             };
             family.generations.insert(0, generation);
         }
     }
     let mut take = |family: &mut Family, n: usize, beyond| {
-        let (generation, removed) = family.take(n, beyond);
-        if !generation.is_foreseen {
-            plan.removed.extend(removed);
-        }
+        plan.removed.extend(family.take(n, beyond).1);
     };
     for family in &mut families {
         for (n, beyond) in family.beyond(request, now) {
@@ -202,13 +193,13 @@ pub(super) fn foresee(home: &Home, plan: &mut Plan, request: &Request, context: 
         }
     }
     for family in &families {
-        let names = family.uncompressed(request).filter(|g| !g.is_foreseen);
+        let names = family.uncompressed(request);
         let paths = names.filter_map(|g| Some(family.folder.join(g.plain()?).into()));
         plan.compressed.extend(paths);
     }
 }
 
-/// Lets go of what is beyond the settings, and compresses what is to be.
+/// Lets go of what is beyond the settings, unless that is to wait, and compresses what is to be.
 pub(super) fn tend(
     home: &LockedHome,
     logs: &[Planned],
@@ -216,13 +207,64 @@ pub(super) fn tend(
     outcome: &mut Outcome,
     context: &Context,
 ) {
+    if request.lets_go {
+        by_count_and_age(home, logs, request, outcome, context);
+    }
+    compress_all(home, logs, request, outcome, context);
+    if request.lets_go {
+        by_total(home, logs, request, outcome);
+    }
+}
+
+/// Lets go of what is beyond the settings.
+pub(super) fn let_go(
+    home: &LockedHome,
+    logs: &[Planned],
+    request: &Request,
+    outcome: &mut Outcome,
+    context: &Context,
+) {
+    by_count_and_age(home, logs, request, outcome, context);
+    by_total(home, logs, request, outcome);
+}
+
+fn by_count_and_age(
+    home: &LockedHome,
+    logs: &[Planned],
+    request: &Request,
+    outcome: &mut Outcome,
+    context: &Context,
+) {
     let now = context.clock.now();
-    let mut failed = Vec::new();
-    for mut family in families(home, logs, &mut failed) {
+    // What can not be listed is told when the rest is compressed.
+    for mut family in families(home, logs, &mut Vec::new()) {
         for (n, beyond) in family.beyond(request, now) {
             let gone = family.take(n, beyond);
             remove(home, &family.folder, gone, outcome);
         }
+    }
+}
+
+fn by_total(home: &LockedHome, logs: &[Planned], request: &Request, outcome: &mut Outcome) {
+    let Some(most) = request.settings.max_total else {
+        return;
+    };
+    let mut families = families(home, logs, &mut Vec::new());
+    for (f, n) in over_total(&families, most) {
+        let gone = families[f].take(n, Beyond::MaxTotal);
+        remove(home, &families[f].folder, gone, outcome);
+    }
+}
+
+fn compress_all(
+    home: &LockedHome,
+    logs: &[Planned],
+    request: &Request,
+    outcome: &mut Outcome,
+    context: &Context,
+) {
+    let mut failed = Vec::new();
+    for family in families(home, logs, &mut failed) {
         for generation in family.uncompressed(request) {
             if context.stop.raised() {
                 outcome.interrupted = true;
@@ -239,14 +281,6 @@ pub(super) fn tend(
         }
     }
     outcome.failed.append(&mut failed);
-    if let Some(most) = request.settings.max_total {
-        // What could not be listed was told.
-        let mut families = families(home, logs, &mut Vec::new());
-        for (f, n) in over_total(&families, most) {
-            let gone = families[f].take(n, Beyond::MaxTotal);
-            remove(home, &families[f].folder, gone, outcome);
-        }
-    }
 }
 
 fn remove(home: &Home, folder: &Path, gone: (Generation, Vec<Removed>), outcome: &mut Outcome) {
@@ -294,8 +328,16 @@ fn pack(
             (name, request.settings.compress, false)
         }
     };
-    let (from, bytes) =
-        compress::compress(&dir, plain, &name, compress, is_there, context).map_err(fail)?;
+    let (from, bytes) = compress::compress(&dir, plain, &name, compress, is_there, context)
+        .map_err(|error| {
+            let there = human::path(Path::new(&name));
+            match is_there {
+                true => fail(error).hint(format!(
+                    "{there} lies beside it: look at that, and move it away"
+                )),
+                false => fail(error),
+            }
+        })?;
     Ok(Some(Compressed {
         path: folder.join(name).into(),
         from,

@@ -1,5 +1,6 @@
 //! Which logs there are: the globs of `[rotate] logs`, a name at a time from an open folder down. No link is followed on
-//! the way, and only folders that a glob leads into are listed.
+//! the way, and only folders that a glob leads into are listed. Whatever a glob says, only a log is taken for one: what is
+//! cut is let go of some day.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -40,7 +41,8 @@ pub(super) struct Finds {
     pub logs: Vec<Found>,
     /// The globs that have found nothing.
     pub unmatched: Vec<String>,
-    pub unreadable: Vec<Failed>,
+    /// What could not be looked into, and globs that are none of logs.
+    pub failed: Vec<Failed>,
 }
 
 /// A name on the way.
@@ -54,11 +56,23 @@ enum Part {
 }
 
 /// Finds every log, each once, in the order of their paths.
-pub(super) fn find(home: &Home, request: &Request) -> Result<Finds> {
+pub(super) fn find(home: &Home, request: &Request) -> Finds {
     let mut finds = Finds::default();
     let mut found = BTreeMap::new();
     for glob in &request.settings.logs {
-        let (root, parts) = compile(glob, &request.state)?;
+        let (root, parts) = match compile(glob, &request.state) {
+            Ok(Some(compiled)) => compiled,
+            Ok(None) => {
+                finds.unmatched.push(glob.clone());
+                continue;
+            }
+            Err(error) => {
+                finds
+                    .failed
+                    .push(Failed::of(PathBuf::from(glob).into(), &error));
+                continue;
+            }
+        };
         if root.is_some() && (!request.sessions.is_empty() || !home.is_trusted()) {
             continue;
         }
@@ -70,6 +84,7 @@ pub(super) fn find(home: &Home, request: &Request) -> Result<Finds> {
             },
             root: root.clone().unwrap_or_default(),
             logs: Vec::new(),
+            others: 0,
             unreadable: Vec::new(),
         };
         match Dir::open(path) {
@@ -77,10 +92,16 @@ pub(super) fn find(home: &Home, request: &Request) -> Result<Finds> {
             Err(error) if disk::is_nowhere(&error) => {}
             Err(error) => search.fail(path, error),
         }
-        if search.logs.is_empty() {
-            finds.unmatched.push(glob.clone());
+        match (search.logs.is_empty(), search.others) {
+            (true, 0) => finds.unmatched.push(glob.clone()),
+            (true, _) => finds.failed.push(Failed::of(
+                PathBuf::from(glob).into(),
+                &wrong(glob, "names nothing that is a log")
+                    .hint("a log has a name that ends in .log, or lies in a folder `logs`"),
+            )),
+            (false, _) => {}
         }
-        finds.unreadable.extend(search.unreadable);
+        finds.failed.extend(search.unreadable);
         let named = |log: &Found| {
             let is_it = |id: &SessionId| log.session.as_deref() == Some(id.as_str());
             request.sessions.is_empty() || request.sessions.iter().any(is_it)
@@ -89,15 +110,17 @@ pub(super) fn find(home: &Home, request: &Request) -> Result<Finds> {
         found.extend(logs.map(|log| (log.path(), log)));
     }
     finds.logs = found.into_values().collect();
-    Ok(finds)
+    finds
 }
 
-/// The folder that an absolute glob begins in, and the names from there on.
-fn compile(glob: &str, state: &[PathBuf]) -> Result<(Option<PathBuf>, Vec<Part>)> {
+fn wrong(glob: &str, what: &str) -> Error {
+    Error::failed(format!("[rotate] logs: the glob {what}:")).at(glob)
+}
+
+/// The folder that an absolute glob begins in, and the names from there on. None: there is no such folder.
+fn compile(glob: &str, state: &[PathBuf]) -> Result<Option<(Option<PathBuf>, Vec<Part>)>> {
     let wrong = |what: &str| {
-        Error::failed(format!("[rotate] logs: the glob {what}:"))
-            .at(glob)
-            .hint("write one below the home, such as sessions/*/logs/*.log")
+        wrong(glob, what).hint("write one below the home, such as sessions/*/logs/*.log")
     };
     let (root, rest) = match Path::new(glob).is_absolute() {
         false => (None, Path::new(glob)),
@@ -110,12 +133,16 @@ fn compile(glob: &str, state: &[PathBuf]) -> Result<(Option<PathBuf>, Vec<Part>)
                 Some((real, below?.to_owned()))
             };
             let Some((root, rest)) = state.iter().find_map(within) else {
+                let parts = parts(Path::new(glob).strip_prefix("/").unwrap_or(Path::new(glob)));
+                if !leads_somewhere(&parts.map_err(|what| wrong(&what))?) {
+                    return Ok(None);
+                }
                 return Err(wrong(
                     "leads neither into the home nor into the application's own folder",
                 ));
             };
             let parts = parts(&rest).map_err(|what| wrong(&what))?;
-            return Ok((Some(root), parts));
+            return Ok(Some((Some(root), parts)));
         }
     };
     let parts = parts(rest).map_err(|what| wrong(&what))?;
@@ -123,8 +150,24 @@ fn compile(glob: &str, state: &[PathBuf]) -> Result<(Option<PathBuf>, Vec<Part>)
         Some(Part::Name(name)) if name == ".wbhome" => {
             Err(wrong("leads into what is wbhome's own"))
         }
-        _ => Ok((root, parts)),
+        _ => Ok(Some((root, parts))),
     }
+}
+
+/// Whether the folder is there that an absolute glob names before the first part with a wildcard.
+fn leads_somewhere(parts: &[Part]) -> bool {
+    let names = parts.iter().map_while(|part| match part {
+        Part::Name(name) => Some(name),
+        _ => None,
+    });
+    let mut folder: PathBuf = std::iter::once(OsStr::new("/").to_owned())
+        .chain(names.cloned())
+        .collect();
+    if folder.components().count() > parts.len() {
+        // The last one is the log.
+        folder.pop();
+    }
+    disk::exists(&folder)
 }
 
 fn parts(glob: &Path) -> Result<Vec<Part>, String> {
@@ -156,10 +199,16 @@ struct Search<'a> {
     sessions: &'a [SessionId],
     root: PathBuf,
     logs: Vec<Found>,
+    /// So much was found that is no log.
+    others: u64,
     unreadable: Vec<Failed>,
 }
 
 impl Search<'_> {
+    fn is_home(&self) -> bool {
+        self.root.as_os_str().is_empty()
+    }
+
     fn fail(&mut self, path: &Path, error: std::io::Error) {
         let path = self.root.join(path);
         let told = Error::io("can not be looked into:", &path, error);
@@ -209,15 +258,18 @@ impl Search<'_> {
             Err(error) => return self.fail(&path, error),
         };
         match (rest.is_empty(), meta.kind) {
-            (true, FileKind::Folder) => {}
+            (true, FileKind::Folder) => self.others += 1,
             (true, _) if names::read(name).is_some() => {}
-            (true, _) => self.logs.push(Found {
-                folder: match self.root.as_os_str().is_empty() {
+            (true, _) if !is_log(&path, self.is_home()) => self.others += 1,
+            // What is behind a link to a folder is not looked at, and that is said.
+            (false, FileKind::Symlink) if matches!(rest.first(), Some(Part::Below)) => {}
+            (true, _) | (false, FileKind::Symlink) => self.logs.push(Found {
+                folder: match self.is_home() {
                     true => rel.to_path_buf(),
                     false => self.root.join(rel),
                 },
                 name: name.to_owned(),
-                session: match self.root.as_os_str().is_empty() {
+                session: match self.is_home() {
                     true => session_of(&path),
                     false => None,
                 },
@@ -231,6 +283,19 @@ impl Search<'_> {
             (false, _) => {}
         }
     }
+}
+
+/// Whether it is a log by its name or its folder, and nothing that a home consists of.
+fn is_log(path: &Path, in_home: bool) -> bool {
+    let names: Vec<&OsStr> = path.iter().collect();
+    let is_part = match names[..] {
+        [top, ..] if top == "archive" || top == ".wbhome" || top == ".git" => true,
+        [top, _, kind, _, ..] if top == "sessions" => kind == "context" || kind == "memory",
+        _ => false,
+    };
+    let folders = &names[..names.len().saturating_sub(1)];
+    let is_named_so = path.extension().is_some_and(|ending| ending == "log");
+    (!in_home || !is_part) && (is_named_so || folders.iter().any(|folder| *folder == "logs"))
 }
 
 /// `sessions/<id>/…`
@@ -249,13 +314,14 @@ mod tests {
         let request = Request {
             sessions: Vec::new(),
             force: false,
+            lets_go: true,
             settings: crate::home::Rotate {
                 logs: logs.iter().map(|&glob| glob.to_owned()).collect(),
                 ..crate::home::Rotate::default()
             },
             state: vec![place.home.root().join("state")],
         };
-        let finds = find(&place.home, &request).unwrap();
+        let finds = find(&place.home, &request);
         let shown = |log: &Found| log.path().display().to_string();
         finds.logs.iter().map(shown).collect()
     }
@@ -320,5 +386,57 @@ mod tests {
         ] {
             assert!(compile(bad, &[]).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn whatever_a_glob_says_only_logs_are_taken_for_one() {
+        let place = testing::home();
+        for path in [
+            "sessions/a/session.json",
+            "sessions/a/checkpoint.md",
+            "sessions/a/context/turn_001.json",
+            "sessions/a/context/x.log",
+            "sessions/a/memory/logs/x.log",
+            "sessions/a/artifacts/build.log",
+            "sessions/a/artifacts/table.csv",
+            "sessions/a/logs/out.txt",
+            "archive/a.log",
+            "index.json",
+            "wbhome.toml",
+            "agents/r/logs/r.txt",
+        ] {
+            place.put(path, "x\n");
+        }
+        assert_eq!(
+            found(&place, &["**/*"]),
+            [
+                "agents/r/logs/r.txt",
+                "sessions/a/artifacts/build.log",
+                "sessions/a/logs/out.txt"
+            ]
+        );
+        let failed = |glob: &str| {
+            let settings = crate::home::Rotate {
+                logs: vec![glob.to_owned()],
+                ..crate::home::Rotate::default()
+            };
+            let (sessions, state) = (Vec::new(), Vec::new());
+            let finds = find(
+                &place.home,
+                &Request {
+                    sessions,
+                    force: false,
+                    settings,
+                    state,
+                    lets_go: true,
+                },
+            );
+            (finds.failed.len(), finds.unmatched.len())
+        };
+        assert_eq!(failed("sessions/*/*.json"), (1, 0));
+        assert_eq!(failed("sessions/*/nothing/*.log"), (0, 1));
+        // Elsewhere, and not there.
+        assert_eq!(failed("/etc/*.conf"), (1, 0));
+        assert_eq!(failed("/nothing/of/the/kind/*.log"), (0, 1));
     }
 }

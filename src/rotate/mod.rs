@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total};
 use crate::disk::{self, FileKind, OpenFile};
-use crate::home::{self, Home, Known, LockedHome, Rotations, SessionId};
+use crate::home::{self, Home, LockedHome, Rotations, SessionId};
 
 pub use due::{Rest, Why};
 pub use find::Found;
@@ -41,6 +41,8 @@ pub struct Request {
     pub settings: home::Rotate,
     /// The application's own folders, whose logs an absolute glob may name.
     pub state: Vec<PathBuf>,
+    /// Whether what is beyond the settings goes at once. Otherwise [`let_go`] has to be called.
+    pub lets_go: bool,
 }
 
 /// A log, and what is to become of it.
@@ -83,15 +85,15 @@ pub struct Plan {
 /// Finds the logs, and what is due.
 ///
 /// # Errors
-/// A glob that makes no sense or leads elsewhere; a record that a newer program has written.
+/// A record that a newer program has written.
 pub fn plan(home: &Home, request: &Request, context: &Context) -> Result<Plan> {
-    let finds = find::find(home, request)?;
+    let finds = find::find(home, request);
     let rotations = Rotations::read(home)?;
     let now = context.clock.zoned();
     let mut plan = Plan {
         logs: Vec::new(),
         left: Vec::new(),
-        failed: finds.unreadable,
+        failed: finds.failed,
         removed: Vec::new(),
         compressed: Vec::new(),
         forgotten: rotations.broken(),
@@ -110,16 +112,30 @@ pub fn plan(home: &Home, request: &Request, context: &Context) -> Result<Plan> {
             continue;
         }
         let known = rotations.of(&path);
-        let bytes = found
-            .meta
-            .size
-            .saturating_sub(blank_of(home, &found, known));
-        let decided = due::decide(&request.settings, known, bytes, request.force, &now);
-        if let (Ok(_), false) = (&decided, request.force)
-            && let Some(left) = left_for_its_writer(&found, writers.of(home, &found))
-        {
-            plan.left.push(left);
-            continue;
+        let noted = known.map_or(0, |known| known.blank);
+        let decide = |bytes| due::decide(&request.settings, known, bytes, request.force, &now);
+        let mut bytes = found.meta.size;
+        let mut holds_lines = true;
+        // Every log that is cut leaves a blank line, and is looked at each time; others when it matters.
+        if noted > 0 || decide(bytes).is_ok() {
+            let (blank, end) = lines_of(home, &found, noted);
+            bytes = bytes.saturating_sub(blank);
+            holds_lines = end > blank || bytes == 0;
+        }
+        let decided = decide(bytes);
+        if decided.is_ok() {
+            let left = match holds_lines {
+                true => left_for_its_names(&found),
+                false => Some(left_for_its_line(&found)),
+            };
+            let left = left.or_else(|| match request.force {
+                true => None,
+                false => left_for_its_writer(&found, writers.of(home, &found)),
+            });
+            if let Some(left) = left {
+                plan.left.push(left);
+                continue;
+            }
         }
         plan.logs.push(Planned {
             path: path.into(),
@@ -186,47 +202,69 @@ pub fn apply(
             Ok(Ok(cut)) => outcome.cut.push(cut),
             Ok(Err(left)) => outcome.left.push(left),
             Err(_) if context.stop.raised() => outcome.interrupted = true,
+            // Removed in the middle of it.
+            Err(_) if !disk::exists(&home.root().join(&*log.path)) => {
+                outcome.left.push(cutting::gone(&log.found));
+            }
             Err(error) => outcome.failed.push(Failed::of(log.path.clone(), &error)),
         }
         context.progress.advance(1, 0);
     }
     context.progress.finish();
+    rotations.write_rest(home, context)?;
     family::tend(home, &plan.logs, request, &mut outcome, context);
     Ok(outcome)
 }
 
-/// How long the blank line at its head is. Noted is not enough: its writer may have begun it anew.
-fn blank_of(home: &Home, found: &Found, known: Option<&Known>) -> u64 {
-    let Some(known) = known.filter(|known| known.blank > 0) else {
-        return 0;
-    };
-    let read = home::log_folder(home, &found.folder)
-        .and_then(|dir| dir.open_file(&found.name))
-        .and_then(|log| disk::blank_head(&log, known.blank));
-    // What can not be read is told when it is to be cut.
-    read.unwrap_or(0)
+/// Lets go of what was cut out earlier and is beyond the settings, when [`apply`] was told to leave it.
+pub fn let_go(home: &LockedHome, plan: Plan, request: &Request, context: &Context) -> Outcome {
+    let mut outcome = Outcome::new(Vec::new(), Vec::new(), None);
+    family::let_go(home, &plan.logs, request, &mut outcome, context);
+    outcome
 }
 
-/// What has no lines of its own, or more names than one.
+/// How long the blank line at its head is, and where its last whole line ends. Noted is not enough: its writer may have
+/// begun it anew.
+fn lines_of(home: &Home, found: &Found, noted: u64) -> (u64, u64) {
+    let read = home::log_folder(home, &found.folder)
+        .and_then(|dir| dir.open_file(&found.name))
+        .and_then(|log| {
+            let blank = disk::blank_head(&log, noted)?;
+            Ok((blank, disk::end_of_lines(&log, blank, found.meta.size)?))
+        });
+    // What can not be read is told when it is to be cut.
+    read.unwrap_or((0, found.meta.size))
+}
+
+/// What has no whole line yet.
+fn left_for_its_line(found: &Found) -> Left {
+    Left::new(
+        found,
+        Reason::NoLine,
+        "holds no whole line yet".to_owned(),
+        None,
+    )
+}
+
+/// What has no lines of its own.
 fn left_for_what_it_is(found: &Found) -> Option<Left> {
-    let (reason, why, hint) = match found.meta.kind {
-        FileKind::File if found.meta.nlink > 1 => (
-            Reason::HardLinked,
-            format!(
-                "has {} names (hard links), and would change under all of them",
-                found.meta.nlink
-            ),
-            Some("leave it one name: copy it where the other names are"),
-        ),
+    let (reason, why) = match found.meta.kind {
         FileKind::File => return None,
         FileKind::Symlink => (
             Reason::Symlink,
             "is a symbolic link; what it points to is cut where a glob names it".to_owned(),
-            None,
         ),
-        kind => (Reason::Special, format!("is {}", kind.described()), None),
+        kind => (Reason::Special, format!("is {}", kind.described())),
     };
-    Some(Left::new(found, reason, why, hint))
+    Some(Left::new(found, reason, why, None))
+}
+
+/// What has more names than one.
+fn left_for_its_names(found: &Found) -> Option<Left> {
+    let names = found.meta.nlink;
+    let why = format!("has {names} names (hard links), and would change under all of them");
+    let hint = "leave it one name: copy it where the other names are";
+    (names > 1).then(|| Left::new(found, Reason::HardLinked, why, Some(hint)))
 }
 
 /// A log that somebody writes at a place of their own: after a cut they go on there, behind a hole.

@@ -4,8 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{Span, Timestamp};
 
 use crate::home::Compress;
 
@@ -16,8 +16,8 @@ const FORM: &str = "%Y%m%dT%H%M%SZ";
 pub(super) struct Name {
     /// Of which log.
     pub log: OsString,
-    /// When it was cut out, and a number where that was done more than once in a second: the order of age.
-    pub age: (Timestamp, u32),
+    /// When it was cut out.
+    pub at: Timestamp,
     /// How it is compressed.
     pub compress: Compress,
 }
@@ -31,16 +31,25 @@ pub(super) fn ending(compress: Compress) -> &'static str {
     }
 }
 
-/// The name of what is cut out of a log, for the `n`-th time in that second.
-pub(super) fn name(log: &OsStr, at: Timestamp, n: u32) -> OsString {
+/// The name of what is cut out of a log.
+pub(super) fn name(log: &OsStr, at: Timestamp) -> OsString {
     let mut name = log.to_owned();
     name.push("-");
     name.push(at.strftime(FORM).to_string());
-    if n > 1 {
-        name.push(format!("_{n}"));
-    }
     name
 }
+
+/// When what is cut out now is said to be cut out, `newest` being what that was for the last one: a second later at least,
+/// so that the order of the names is that of the lines, whatever the clock does. None: there is no later name.
+pub(super) fn after(newest: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    match newest.filter(|newest| newest.as_second() >= now.as_second()) {
+        Some(newest) => newest.checked_add(Span::new().seconds(1)).ok(),
+        None => Some(now),
+    }
+}
+
+/// How much longer than that of its log a name may become.
+pub(super) const LONGER: usize = "-20240615T030000Z.zst".len();
 
 /// Reads a name; none when it is not that of a cut log.
 pub(super) fn read(name: &OsStr) -> Option<Name> {
@@ -54,19 +63,15 @@ pub(super) fn read(name: &OsStr) -> Option<Name> {
         &bytes[..dash],
         std::str::from_utf8(&bytes[dash + 1..]).ok()?,
     );
-    let (stamp, n) = match rest.split_once('_') {
-        Some((stamp, n)) => (stamp, n.parse().ok().filter(|n| *n > 1)?),
-        None => (rest, 1),
-    };
-    let at = jiff::civil::DateTime::strptime(FORM, stamp).ok()?;
+    let at = jiff::civil::DateTime::strptime(FORM, rest).ok()?;
     let at = TimeZone::UTC.to_timestamp(at).ok()?;
     let name = Name {
         log: OsStr::from_bytes(log).to_owned(),
-        age: (at, n),
+        at,
         compress,
     };
     // Nothing but what this program writes: `2024061T…` would be read as well.
-    (stamp.len() == 16 && !log.is_empty()).then_some(name)
+    (rest.len() == 16 && !log.is_empty()).then_some(name)
 }
 
 #[cfg(test)]
@@ -77,14 +82,13 @@ mod tests {
     fn names_come_back_and_no_other_is_taken_for_one() {
         let at: Timestamp = "2024-06-15T03:00:00Z".parse().unwrap();
         for log in ["run.log", "数据-1.log", "a-20240615T030000Z"] {
-            for n in [1, 2, 10] {
-                for compress in [Compress::None, Compress::Zstd, Compress::Gzip] {
-                    let mut made = name(OsStr::new(log), at, n);
-                    made.push(ending(compress));
-                    let read = read(&made).unwrap();
-                    assert_eq!((read.log.as_os_str(), read.age), (OsStr::new(log), (at, n)));
-                    assert_eq!(read.compress, compress);
-                }
+            for compress in [Compress::None, Compress::Zstd, Compress::Gzip] {
+                let mut made = name(OsStr::new(log), at);
+                made.push(ending(compress));
+                assert!(made.len() <= log.len() + LONGER);
+                let read = read(&made).unwrap();
+                assert_eq!((read.log.as_os_str(), read.at), (OsStr::new(log), at));
+                assert_eq!(read.compress, compress);
             }
         }
         for other in [
@@ -93,8 +97,7 @@ mod tests {
             "run.log-20240615",
             "run.log-20240615T030000",
             "run.log-20240615T030000Z.bz2",
-            "run.log-20240615T030000Z_1",
-            "run.log-20240615T030000Z_x",
+            "run.log-20240615T030000Z_2",
             "run.log-20241315T030000Z",
             "run.log-2024615T030000Z",
             "-20240615T030000Z",
@@ -102,5 +105,16 @@ mod tests {
         ] {
             assert_eq!(read(OsStr::new(other)), None, "{other}");
         }
+    }
+
+    #[test]
+    fn every_name_is_later_than_the_last_whatever_the_clock_does() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        assert_eq!(after(None, at(5)), Some(at(5)));
+        assert_eq!(after(Some(at(4)), at(5)), Some(at(5)));
+        assert_eq!(after(Some(at(5)), at(5)), Some(at(6)));
+        // The clock was set back, or a name tells of the future.
+        assert_eq!(after(Some(at(900)), at(5)), Some(at(901)));
+        assert_eq!(after(Some(Timestamp::MAX), at(5)), None);
     }
 }

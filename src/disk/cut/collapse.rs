@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::{Cut, MARK, Taken, blank, forget, is_copied, stands_at};
+use super::{Cut, MARK, Taken, blank, forget, has_more_names, is_copied, stands_at};
 use crate::base::failpoint;
 use crate::disk::Meta;
 
@@ -29,7 +29,8 @@ pub(super) fn take_out(cut: &Cut, block: u64, log: &File, copy: &File) -> io::Re
     let line = seam_line(cut);
     let left = match find_seam(cut, seam, slice, log)? {
         Some(left) => {
-            if !is_copied(log, copy, (cut.from, left.max(cut.from)), |_| None)? {
+            // Of the blank line before the copy nothing is left to compare.
+            if left > cut.from && !is_copied(log, copy, (cut.from, left), |_| None)? {
                 return Ok(Taken::Changed);
             }
             left
@@ -42,6 +43,10 @@ pub(super) fn take_out(cut: &Cut, block: u64, log: &File, copy: &File) -> io::Re
             };
             if !is_copied(log, copy, (cut.from, cut.end), also)? {
                 return Ok(Taken::Changed);
+            }
+            // What a power cut has left is no whole copy.
+            if has_more_names(log)? && is_copied(log, copy, (cut.from, cut.end), |_| None)? {
+                return Ok(Taken::Linked);
             }
             failpoint::hit("cut.unmarked");
             log.write_all_at(&line, seam)?;
@@ -155,6 +160,9 @@ fn blank_all(cut: &Cut, log: &File, copy: &File) -> io::Result<Taken> {
     }
     if !is_copied(log, copy, (cut.from, cut.end), |_| Some(b' '))? {
         return Ok(Taken::Changed);
+    }
+    if has_more_names(log)? && is_copied(log, copy, (cut.from, cut.end), |_| None)? {
+        return Ok(Taken::Linked);
     }
     failpoint::hit("cut.unblanked");
     log.write_all_at(&blank(cut.end), 0)?;

@@ -300,6 +300,33 @@ fn a_log_that_was_begun_anew_is_left_alone() {
 }
 
 #[test]
+fn a_log_that_has_got_a_second_name_is_left_alone() {
+    let log = Log::new();
+    let dir = Dir::open(log.folder.path()).unwrap();
+    for means in [Means::Collapse { block: 4096 }, Means::Truncate] {
+        for held in ["one\ntwo\n".to_owned(), "line\n".repeat(4000)] {
+            std::fs::write(log.path(), &held).unwrap();
+            let other = log.folder.path().join("other");
+            std::fs::hard_link(log.path(), &other).unwrap();
+            let file = open_log(&dir, OsStr::new("run.log")).unwrap();
+            let copy = NewFile::create(&dir).unwrap();
+            copy.file().write_all_at(held.as_bytes(), 0).unwrap();
+            let cut = Cut {
+                from: 0,
+                end: held.len() as u64,
+                means,
+                slice: SLICE,
+                id: 3,
+            };
+            let taken = cut.take_out(&file, copy.file(), true).unwrap();
+            assert_eq!(taken, Taken::Linked, "{means:?} {}", held.len());
+            assert!(log.text() == held.as_bytes());
+            std::fs::remove_file(other).unwrap();
+        }
+    }
+}
+
+#[test]
 fn holes_are_copied_as_holes() {
     let log = Log::new();
     let dir = Dir::open(log.folder.path()).unwrap();

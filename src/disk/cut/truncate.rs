@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use super::{Cut, PIECE, Taken, is_copied, stands_at};
+use super::{Cut, PIECE, Taken, has_more_names, is_copied, stands_at};
 use crate::base::failpoint;
 use crate::disk::Meta;
 
@@ -28,6 +28,9 @@ pub(super) fn take_out(cut: &Cut, log: &File, copy: &File, fresh: bool) -> io::R
         }
         if !fresh || !same {
             return Ok(Taken::Changed);
+        }
+        if has_more_names(log)? {
+            return Ok(Taken::Linked);
         }
         failpoint::hit("cut.unmarked");
         log.write_all_at(&mark, 0)?;
