@@ -3,6 +3,7 @@
 pub mod ls;
 mod path;
 mod running;
+pub mod search;
 pub mod show;
 
 pub use path::{Outcome as PathOutcome, path};

@@ -7,7 +7,8 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
     archive, backup, check, commit, complete, diff, drill, history, index, init, label, ls, man,
-    migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, show, unarchive,
+    migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, search, show,
+    unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -83,6 +84,7 @@ pub(super) enum Verb {
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
     Path(path::PathArgs),
+    Search(search::SearchArgs),
     Label(label::LabelArgs),
     Mv(mv::MvArgs),
     Rm(rm::RmArgs),

@@ -62,7 +62,7 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 22] = [
     "archive",
     "backup",
     "check",
@@ -82,6 +82,7 @@ const VERBS: [&str; 21] = [
     "rm",
     "rotate",
     "schedule",
+    "search",
     "show",
     "unarchive",
 ];

@@ -1,0 +1,509 @@
+//! Who searches what, and when it is told: all cores search, session by session, and what they find is told in order.
+//!
+//! A session is a task; one of many files is several. Whoever is far ahead of what was told waits, so that what was found
+//! and not told stays small. Of a file with more than that nothing is kept: it is searched once more when its turn has
+//! come, and told as it is found.
+
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::folder::{self, Files, Listing};
+use super::json::Place;
+use super::lines::{Line, Want};
+use super::packed::{self, Finds};
+use super::telling::Telling;
+use super::{File, Hit, Outcome, Request, Session, Teller, natural};
+use crate::base::{Context, Error, Kind, Result, Stop};
+use crate::disk::Dir;
+use crate::home::Home;
+use crate::pack::Pack;
+
+/// So many files are a task.
+const BATCH: usize = 256;
+/// So much of one file, and of all files of a task, is kept until it is told.
+const MOST_OF_FILE: usize = 1 << 20;
+const MOST_OF_TASK: usize = 4 << 20;
+/// When so much waits to be told, only what is told next is searched.
+const MOST: usize = 32 << 20;
+
+/// Says that nobody waits for more.
+pub(super) struct Halt<'h> {
+    stop: &'h Stop,
+    is_over: AtomicBool,
+}
+
+impl Halt<'_> {
+    pub(super) fn is_raised(&self) -> bool {
+        self.stop.raised() || self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn raise(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A session, open.
+pub(super) enum Source {
+    Folder(Dir, Listing),
+    Pack(Box<Pack>),
+}
+
+/// A file with something to tell.
+pub(super) struct Done {
+    /// Below the session.
+    pub path: PathBuf,
+    pub what: What,
+}
+
+pub(super) enum What {
+    Lines(Vec<Hit>),
+    /// Too many to be kept. Of a folder the number of the file.
+    TooMany(Option<usize>),
+    /// How many lines match.
+    Count(u64),
+    Unread(String),
+}
+
+/// What came of a task.
+pub(super) struct BatchDone {
+    pub files: Vec<Done>,
+    /// Whence, for what is to be searched once more.
+    pub source: Option<Arc<Source>>,
+    weight: usize,
+    /// Tasks of the session.
+    tasks: usize,
+}
+
+/// The number of a session, and of a task of it.
+type Position = (usize, usize);
+
+/// Files of an open folder.
+type Part = (Arc<Source>, Range<usize>, usize);
+
+struct State {
+    /// The next session that nobody has begun.
+    next: usize,
+    /// Parts of sessions that were begun.
+    parts: BTreeMap<Position, Part>,
+    done: BTreeMap<Position, BatchDone>,
+    /// What is told next.
+    head: Position,
+    /// What waits to be told, in bytes.
+    weight: usize,
+    at_work: usize,
+}
+
+struct Shared<'s> {
+    home: &'s Home,
+    request: &'s Request,
+    sessions: &'s [Session],
+    context: &'s Context<'s>,
+    halt: Halt<'s>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Searches the sessions, and tells what is found.
+pub(super) fn run(
+    home: &Home,
+    request: &Request,
+    sessions: &[Session],
+    teller: &mut Teller<'_>,
+    context: &Context,
+) -> Result<Outcome> {
+    let shared = Shared {
+        home,
+        request,
+        sessions,
+        context,
+        halt: Halt {
+            stop: context.stop,
+            is_over: AtomicBool::new(false),
+        },
+        state: Mutex::new(State {
+            next: 0,
+            parts: BTreeMap::new(),
+            done: BTreeMap::new(),
+            head: (0, 0),
+            weight: 0,
+            at_work: 0,
+        }),
+        changed: Condvar::new(),
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut telling = Telling::new(request, &shared.halt, teller, context);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores.min(16))
+            .filter_map(|_| {
+                std::thread::Builder::new()
+                    .spawn_scoped(scope, || work(&shared))
+                    .ok()
+            })
+            .collect();
+        let alive = || workers.iter().any(|worker| !worker.is_finished());
+        let told = tell(&shared, &mut telling, &alive);
+        shared.halt.raise();
+        shared.changed.notify_all();
+        told
+    })?;
+    context.stop.check()?;
+    Ok(Outcome {
+        sessions: sessions.len() as u64,
+        ..telling.outcome
+    })
+}
+
+impl Shared<'_> {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells what was done, in order, until all is told or nobody wants more.
+fn tell(
+    shared: &Shared<'_>,
+    telling: &mut Telling<'_, '_>,
+    alive: &dyn Fn() -> bool,
+) -> Result<()> {
+    loop {
+        let (position, done) = {
+            let mut state = shared.state();
+            loop {
+                let head = state.head;
+                if head.0 == shared.sessions.len() || shared.halt.is_raised() {
+                    return Ok(());
+                }
+                if let Some(done) = state.done.remove(&head) {
+                    state.weight -= done.weight;
+                    break (head, done);
+                }
+                if !alive() {
+                    return Err(Error::new(Kind::Bug, "a thread that searches has died"));
+                }
+                let waited = shared
+                    .changed
+                    .wait_timeout(state, Duration::from_millis(200));
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        };
+        let session = &shared.sessions[position.0];
+        let is_last = position.1 + 1 == done.tasks;
+        if telling.batch(session, done, is_last)?.is_break() {
+            return Ok(());
+        }
+        shared.state().head = match is_last {
+            true => (position.0 + 1, 0),
+            false => (position.0, position.1 + 1),
+        };
+        shared.changed.notify_all();
+    }
+}
+
+fn work(shared: &Shared<'_>) {
+    let mut buffer = Vec::new();
+    while let Some((position, part)) = next(shared) {
+        let (done, more) = match part {
+            Some((source, files, tasks)) => {
+                let done = search_files(shared, position.0, &source, files, tasks, &mut buffer);
+                (done, Vec::new())
+            }
+            None => begin(shared, position.0, &mut buffer),
+        };
+        let mut state = shared.state();
+        state.weight += done.weight;
+        state.done.insert(position, done);
+        let more = more.into_iter().enumerate();
+        state
+            .parts
+            .extend(more.map(|(n, part)| ((position.0, n + 1), part)));
+        state.at_work -= 1;
+        drop(state);
+        shared.changed.notify_all();
+    }
+}
+
+/// What is to be done next; none when there is nothing more.
+fn next(shared: &Shared<'_>) -> Option<(Position, Option<Part>)> {
+    let mut state = shared.state();
+    loop {
+        if shared.halt.is_raised() {
+            return None;
+        }
+        let part = state.parts.keys().next().copied();
+        let begins = (state.next < shared.sessions.len()).then_some((state.next, 0));
+        let next = part.or(begins);
+        match next {
+            Some(position) if position == state.head || state.weight < MOST => {
+                let part = state.parts.remove(&position);
+                state.next += usize::from(part.is_none());
+                state.at_work += 1;
+                return Some((position, part));
+            }
+            None if state.at_work == 0 => return None,
+            _ => {
+                let waited = shared.changed.wait(state);
+                state = waited.unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}
+
+/// Opens a session and searches the first part of it; the others.
+fn begin(shared: &Shared<'_>, number: usize, buffer: &mut Vec<u8>) -> (BatchDone, Vec<Part>) {
+    let session = &shared.sessions[number];
+    match session.archived {
+        true => (search_pack(shared, session), Vec::new()),
+        false => match open(shared, session) {
+            Ok(source) => {
+                let Source::Folder(_, listing) = &source else {
+                    return (BatchDone::empty(), Vec::new());
+                };
+                let count = listing.len();
+                let tasks = count.div_ceil(BATCH).max(1);
+                let source = Arc::new(source);
+                let range = |task: usize| task * BATCH..count.min((task + 1) * BATCH);
+                let more = (1..tasks).map(|task| (Arc::clone(&source), range(task), tasks));
+                let more = more.collect();
+                (
+                    search_files(shared, number, &source, range(0), tasks, buffer),
+                    more,
+                )
+            }
+            Err(why) => (BatchDone::unread(why), Vec::new()),
+        },
+    }
+}
+
+fn open(shared: &Shared<'_>, session: &Session) -> std::result::Result<Source, String> {
+    let open = || {
+        let sessions = Dir::open(shared.home.sessions())?;
+        sessions.open_beneath(Path::new(session.id.as_str()))
+    };
+    let dir = match open() {
+        Ok(dir) => dir,
+        Err(error) => return Err(crate::base::human::io(&error)),
+    };
+    let listing = folder::list(&dir, shared.request, &shared.halt);
+    Ok(Source::Folder(dir, listing))
+}
+
+fn search_files(
+    shared: &Shared<'_>,
+    session: usize,
+    source: &Arc<Source>,
+    files: Range<usize>,
+    tasks: usize,
+    buffer: &mut Vec<u8>,
+) -> BatchDone {
+    let mut done = BatchDone {
+        tasks,
+        ..BatchDone::empty()
+    };
+    let Source::Folder(dir, listing) = &**source else {
+        return done;
+    };
+    if files.start == 0 {
+        let unread = listing.unread.iter().cloned();
+        done.files.extend(unread.map(|(path, why)| Done {
+            path,
+            what: What::Unread(why),
+        }));
+    }
+    let mut reader = Files::new(dir, listing, std::mem::take(buffer), &shared.halt);
+    for number in files {
+        if shared.halt.is_raised() {
+            break;
+        }
+        let mut kept = Kept::new(shared.request.want, &shared.sessions[session], done.weight);
+        let searched = reader.search(number, shared.request, &mut |line, place| {
+            kept.take(&|| listing.path(number), line, place)
+        });
+        if let Some(what) = kept.what(Some(number), &mut done.weight) {
+            done.files.push(Done {
+                path: listing.path(number),
+                what,
+            });
+        }
+        if let Err(why) = searched {
+            done.files.push(Done {
+                path: listing.path(number),
+                what: What::Unread(why),
+            });
+        }
+    }
+    *buffer = reader.into_buffer();
+    done.source = done.has_too_many().then(|| Arc::clone(source));
+    done
+}
+
+fn search_pack(shared: &Shared<'_>, session: &Session) -> BatchDone {
+    let pack = match Pack::open(&shared.home.archive_of(&session.id)) {
+        Ok(pack) => pack,
+        Err(error) => return BatchDone::unread(error.to_string()),
+    };
+    let mut finds = Keeping {
+        session,
+        want: shared.request.want,
+        files: BTreeMap::new(),
+        unread: Vec::new(),
+        weight: 0,
+    };
+    let searched = packed::search(
+        &pack,
+        shared.request,
+        &|_| true,
+        &mut finds,
+        &shared.halt,
+        shared.context,
+    );
+    if let Err(error) = searched {
+        finds.unread.push((PathBuf::new(), error.to_string()));
+    }
+    let mut done = BatchDone::empty();
+    let unread = finds.unread.into_iter();
+    done.files.extend(unread.map(|(path, why)| Done {
+        path,
+        what: What::Unread(why),
+    }));
+    let mut found: Vec<(PathBuf, Kept<'_>)> = finds.files.into_iter().collect();
+    found.sort_by(|(one, _), (other, _)| natural::paths(one, other));
+    for (path, kept) in found {
+        if let Some(what) = kept.what(None, &mut done.weight) {
+            done.files.push(Done { path, what });
+        }
+    }
+    done.source = done
+        .has_too_many()
+        .then(|| Arc::new(Source::Pack(Box::new(pack))));
+    done
+}
+
+impl BatchDone {
+    fn empty() -> BatchDone {
+        BatchDone {
+            files: Vec::new(),
+            source: None,
+            weight: 0,
+            tasks: 1,
+        }
+    }
+
+    fn unread(why: String) -> BatchDone {
+        let path = PathBuf::new();
+        BatchDone {
+            files: vec![Done {
+                path,
+                what: What::Unread(why),
+            }],
+            ..BatchDone::empty()
+        }
+    }
+
+    fn has_too_many(&self) -> bool {
+        let too_many = |done: &Done| matches!(done.what, What::TooMany(_));
+        self.files.iter().any(too_many)
+    }
+}
+
+/// What was found in a file.
+struct Kept<'s> {
+    session: &'s Session,
+    want: Want,
+    hits: Vec<Hit>,
+    count: u64,
+    weight: usize,
+    /// What may be kept.
+    room: usize,
+    too_many: bool,
+}
+
+impl<'s> Kept<'s> {
+    /// Of a file of a task of which so much is kept already.
+    fn new(want: Want, session: &'s Session, weight: usize) -> Kept<'s> {
+        Kept {
+            session,
+            want,
+            hits: Vec::new(),
+            count: 0,
+            weight: 0,
+            room: MOST_OF_TASK.saturating_sub(weight).min(MOST_OF_FILE),
+            too_many: false,
+        }
+    }
+
+    fn take(
+        &mut self,
+        path: &dyn Fn() -> PathBuf,
+        line: Line,
+        place: Option<(Place, u64)>,
+    ) -> ControlFlow<()> {
+        self.count += 1;
+        match self.want {
+            Want::Files => ControlFlow::Break(()),
+            Want::Count => ControlFlow::Continue(()),
+            Want::Lines(_) => {
+                self.weight += line.weight();
+                if self.weight > self.room {
+                    self.too_many = true;
+                    self.hits = Vec::new();
+                    return ControlFlow::Break(());
+                }
+                let file = File {
+                    session: self.session.id.clone(),
+                    archived: self.session.archived,
+                    path: path().into(),
+                };
+                self.hits.push(Hit::new(file, line, place));
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    fn what(self, number: Option<usize>, weight: &mut usize) -> Option<What> {
+        match self.want {
+            _ if self.count == 0 => None,
+            Want::Files | Want::Count => Some(What::Count(self.count)),
+            Want::Lines(_) if self.too_many => Some(What::TooMany(number)),
+            Want::Lines(_) => {
+                *weight += self.weight;
+                Some(What::Lines(self.hits))
+            }
+        }
+    }
+}
+
+/// What was found in an archive.
+struct Keeping<'s> {
+    session: &'s Session,
+    want: Want,
+    files: BTreeMap<PathBuf, Kept<'s>>,
+    unread: Vec<(PathBuf, String)>,
+    weight: usize,
+}
+
+impl Finds for Keeping<'_> {
+    fn found(&mut self, path: &Path, line: Line, place: Option<(Place, u64)>) -> ControlFlow<()> {
+        if !self.files.contains_key(path) {
+            let kept = Kept::new(self.want, self.session, self.weight);
+            self.files.insert(path.to_path_buf(), kept);
+        }
+        let Some(kept) = self.files.get_mut(path) else {
+            return ControlFlow::Break(());
+        };
+        let before = kept.weight;
+        let done = kept.take(&|| path.to_path_buf(), line, place);
+        match kept.too_many {
+            true => self.weight = self.weight.saturating_sub(before),
+            false => self.weight += kept.weight - before,
+        }
+        done
+    }
+
+    fn unread(&mut self, path: PathBuf, why: String) {
+        self.unread.push((path, why));
+    }
+}
