@@ -78,6 +78,7 @@ pub struct Hit {
     #[serde(flatten)]
     pub file: File,
     /// The number of the turn, in the file of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
     /// The line of the file; of a JSON value that on which it begins.
     pub line: u64,

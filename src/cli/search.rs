@@ -119,6 +119,7 @@ pub(super) fn run(
         console,
         now: ctx.clock.now(),
         width: terminal_width(),
+        has_headings: matches!(request.want, Want::Lines(_)),
         around: args.context > 0,
         is_first: true,
         last: None,
@@ -158,6 +159,8 @@ struct Printing<'c> {
     console: &'c Console,
     now: Timestamp,
     width: Option<usize>,
+    /// Whether what is told of a session stands below its name.
+    has_headings: bool,
     /// Whether lines around the matches are printed.
     around: bool,
     is_first: bool,
@@ -177,7 +180,8 @@ impl Printing<'_> {
             (true, Told::Count(count)) => self.console.line("search-count/1", count)?,
             (_, Told::End) => return self.flush(),
             (true, _) => return Ok(ControlFlow::Continue(())),
-            (false, Told::Session(session)) => self.heading(session),
+            (false, Told::Session(session)) if self.has_headings => self.heading(session),
+            (false, Told::Session(_)) => return Ok(ControlFlow::Continue(())),
             (false, Told::Hit(hit)) => self.hit(hit),
             (false, Told::File(file)) => format!("{}\n", path_of(file)),
             (false, Told::Count(count)) => count_of(count),
@@ -299,8 +303,8 @@ impl Printing<'_> {
 /// Where in its file a match is: the line of a plain file, else who said it, or the way to the value.
 fn label(hit: &Hit) -> String {
     let mut parts = Vec::new();
-    let records = hit.pointer.is_some() && hit.line > 1;
-    if hit.pointer.is_none() || records {
+    let name = hit.file.path.extension().unwrap_or_default();
+    if hit.pointer.is_none() || !name.eq_ignore_ascii_case("json") {
         parts.push(hit.line.to_string());
     }
     parts.extend(
@@ -327,7 +331,8 @@ fn path_of(file: &File) -> String {
 }
 
 fn count_of(count: &Count) -> String {
+    let session = styled(STRONG, human::escape(count.session.as_str()));
     let lines = human::plural(count.lines, "line", "lines");
     let files = human::plural(count.files, "file", "files");
-    format!("  {lines} in {files}\n")
+    format!("{session}   {lines} in {files}\n")
 }
