@@ -1762,6 +1762,7 @@ fn every_schema_in_the_sources_is_declared() {
             "console.result(",
             "console.report(",
             "console.document(",
+            "console.line(",
             "in_each(",
             "let schema = ",
         ] {

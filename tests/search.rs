@@ -462,11 +462,8 @@ fn nothing_in_a_session_drives_the_terminal() {
         &["needle", "--json"],
     ] {
         let shown = place.ok([&["search"], args].concat());
-        assert!(
-            !shown.contains(['\u{1b}', '\u{9b}', '\u{7}', '\r']),
-            "{shown:?}"
-        );
-        assert!(args.contains(&"--json") || !shown.contains('\u{202e}'));
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\r']), "{shown:?}");
+        assert!(args.contains(&"--json") || !shown.contains(['\u{9b}', '\u{202e}']));
     }
     let hits = hits(&place, &["needle"]);
     assert!(
@@ -587,5 +584,81 @@ fn what_its_json_says_jq_reads() {
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
         "context/turn_10.json\n"
+    );
+}
+
+/// What a person sees on a terminal of so many columns, without colour.
+fn on_terminal(place: &Place, args: &str, columns: usize, pager: &str) -> String {
+    let wbhome = place.command();
+    let line = format!("{} {args}", wbhome.get_program().to_str().unwrap());
+    let mut script = std::process::Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]);
+    let set = wbhome.get_envs();
+    script.envs(set.filter_map(|(name, value)| Some((name, value?))));
+    script
+        .current_dir(place.root())
+        .env_remove("WBHOME_PAGER")
+        .env("PAGER", pager)
+        .env("TERM", "xterm")
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", columns.to_string());
+    let output = script.stdin(Stdio::null()).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).replace('\r', "")
+}
+
+#[test]
+fn a_line_is_as_wide_as_the_terminal_and_no_wider() {
+    if !has_tool("script") {
+        return;
+    }
+    use unicode_width::UnicodeWidthStr;
+    let place = place();
+    let long = format!("{}needle {}", "数据清洗 ".repeat(50), "报告😀".repeat(50));
+    let turn = serde_json::json!({"role": "assistant", "content": long}).to_string();
+    place.put_home(&format!("sessions/{API}/context/turn_014.json"), turn);
+    place.put_home(
+        &format!("sessions/{API}/artifacts/a/very/deep/folder/for/目录/x.txt"),
+        &long,
+    );
+    for columns in [40, 80, 200] {
+        let shown = on_terminal(&place, "search needle --no-pager", columns, "");
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines.len(), 3, "{shown}");
+        assert!(
+            lines[0].starts_with(API) && lines[0].contains(" days ago"),
+            "{shown}"
+        );
+        for line in &lines[1..] {
+            assert!(line.contains("needle") && line.contains('…'), "{shown}");
+            assert!(
+                (columns - 3..=columns).contains(&line.width()),
+                "{columns}: {} {line}",
+                line.width()
+            );
+        }
+    }
+    place.ok(["label", API, "--title", &"标题".repeat(100), "-q"]);
+    assert_snapshot!(on_terminal(&place, "search needle --no-pager", 60, ""), @r"
+    20240605_api_refactor   10 days ago   标题标题标题标题标题…
+      …y/deep/folder/for/目录/x.txt  1: …据清洗 needle 报告😀报…
+      context/turn_014.json  assistant: …据清洗 needle 报告😀报…
+    ");
+}
+
+#[test]
+fn results_go_through_a_pager() {
+    if !has_tool("script") {
+        return;
+    }
+    let place = place();
+    let many = "needle\n".repeat(100_000);
+    place.put_home(&format!("sessions/{DATA}/logs/many.log"), &many);
+    let shown = on_terminal(&place, "search needle", 80, "head -n 2");
+    assert_eq!(shown.lines().count(), 2, "{shown}");
+    assert!(shown.contains("logs/many.log  1: needle"), "{shown}");
+    let shown = on_terminal(&place, "search timeout", 80, "wbhome-has-no-such-pager");
+    assert!(
+        shown.contains("can not be started") && shown.contains("timeout a"),
+        "{shown}"
     );
 }

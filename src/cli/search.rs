@@ -207,32 +207,35 @@ impl Printing<'_> {
 
     /// `20240604_数据清洗   3 days ago   五月`
     fn heading(&mut self, session: &Session) -> String {
-        let mut out = String::new();
-        if !std::mem::take(&mut self.is_first) {
-            out.push('\n');
-        }
-        let _ = write!(
-            out,
-            "{}",
-            styled(STRONG, human::escape(session.id.as_str()))
-        );
+        let id = human::escape(session.id.as_str());
+        let mut after = String::new();
         if session.archived {
-            out.push_str("   archived");
+            after.push_str("   archived");
         }
         match session.updated {
             Some(then) if stdout_is_terminal() => {
-                let _ = write!(out, "   {}", human::age(self.now, then));
+                let _ = write!(after, "   {}", human::age(self.now, then));
             }
             Some(then) => {
-                let _ = write!(out, "   {}", then.strftime("%Y-%m-%dT%H:%M:%SZ"));
+                let _ = write!(after, "   {}", then.strftime("%Y-%m-%dT%H:%M:%SZ"));
             }
             None => {}
         }
         if let Some(title) = &session.title {
-            let _ = write!(out, "   {}", human::escape(title));
+            let used = excerpt::width(&id) + excerpt::width(&after) + 3;
+            let room = self
+                .width
+                .map_or(excerpt::ELSEWHERE, |width| width.saturating_sub(used));
+            if room > 0 {
+                let _ = write!(after, "   {}", excerpt::excerpt(title, &[], room, false));
+            }
         }
-        out.push('\n');
-        out
+        let gap = if std::mem::take(&mut self.is_first) {
+            ""
+        } else {
+            "\n"
+        };
+        format!("{gap}{}{after}\n", styled(STRONG, id))
     }
 
     /// `  context/turn_014.json  assistant: …match…`, with the lines around it.
@@ -279,7 +282,9 @@ impl Printing<'_> {
         let gap = if label.is_empty() { "" } else { "  " };
         let prefix = format!("{path}{gap}{label}{mark} ");
         // Half of a narrow terminal is for the text.
-        let room = self.width.map(|width| (width / 2).max(10));
+        let room = self
+            .width
+            .map(|width| (width / 2).max(width.saturating_sub(26)));
         let prefix = excerpt::end_of(&prefix, room);
         let left = match self.width {
             Some(width) => width.saturating_sub(excerpt::width(&prefix) + 2).max(8),
