@@ -152,7 +152,7 @@ impl<'s> Files<'s> {
             return Ok(());
         };
         let mut text = Text::new(&request.pattern, request.want, Form::of(name));
-        if let Some(compressed) = Compressed::of(&self.listing.path(number)) {
+        if let Some(compressed) = Compressed::of(&self.listing.folders[*folder], name) {
             let mut decoded = decoder(&file, compressed)?;
             return pieces(&mut decoded, &mut text, &mut self.buffer, self.halt, found);
         }

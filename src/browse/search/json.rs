@@ -50,7 +50,7 @@ pub(super) struct Place {
 /// Whether a text is whole JSON, and what is in it; `None` when it is torn, or something else.
 pub(super) fn outline(text: &[u8]) -> Option<Outline> {
     let mut roles: Vec<Option<Range<usize>>> = Vec::new();
-    let done = walk(text, &mut |steps, value| {
+    let done = walk(text, |steps, value| {
         if let Some(Step {
             object: Some(number),
             key,
@@ -69,7 +69,7 @@ pub(super) fn outline(text: &[u8]) -> Option<Outline> {
 /// Gives each string value: the way to it, and where it stands without its quotes.
 pub(super) fn values(
     text: &[u8],
-    each: &mut dyn FnMut(&[Step], Range<usize>) -> ControlFlow<()>,
+    each: impl FnMut(&[Step], Range<usize>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     match walk(text, each) {
         Walked::Ended => ControlFlow::Break(()),
@@ -141,7 +141,7 @@ enum Next {
     Comma,
 }
 
-fn walk(text: &[u8], each: &mut dyn FnMut(&[Step], Range<usize>) -> ControlFlow<()>) -> Walked {
+fn walk(text: &[u8], mut each: impl FnMut(&[Step], Range<usize>) -> ControlFlow<()>) -> Walked {
     let mut at = if text.starts_with(b"\xef\xbb\xbf") {
         3
     } else {
@@ -279,7 +279,7 @@ mod tests {
     fn all(text: &str) -> Option<Vec<(String, String, String)>> {
         let outline = outline(text.as_bytes())?;
         let mut found = Vec::new();
-        let _ = values(text.as_bytes(), &mut |steps, value| {
+        let _ = values(text.as_bytes(), |steps, value| {
             let place = outline.place(text.as_bytes(), steps);
             let label = format!("{}|{}", place.role.unwrap_or_default(), place.brief);
             found.push((place.pointer, label, unescaped(&text.as_bytes()[value])));

@@ -85,7 +85,12 @@ impl<'p> Lines<'p> {
     }
 
     /// Searches the next lines. Each but the last of the text has its line break.
-    pub(super) fn window(&mut self, text: &[u8], found: &mut Found<'_>) -> ControlFlow<()> {
+    pub(super) fn window(
+        &mut self,
+        text: &[u8],
+        is_last: bool,
+        found: &mut Found<'_>,
+    ) -> ControlFlow<()> {
         let (mut counted, mut told) = (0, 0);
         let mut next = self.regex.find_at(text, 0);
         while let Some(first) = next {
@@ -122,7 +127,9 @@ impl<'p> Lines<'p> {
         if let Want::Lines(around) = self.want {
             self.pass(&text[told..], around, found)?;
         }
-        self.breaks += breaks_in(&text[counted..]);
+        if !is_last {
+            self.breaks += breaks_in(&text[counted..]);
+        }
         ControlFlow::Continue(())
     }
 
@@ -288,7 +295,7 @@ mod tests {
             ControlFlow::Continue(())
         };
         for window in windows {
-            let _ = lines.window(window, &mut found);
+            let _ = lines.window(window, false, &mut found);
         }
         let _ = lines.end(&mut found);
         all

@@ -90,7 +90,8 @@ impl<'r> OpenFile<'r> {
         let name = path.file_name().unwrap_or_default();
         OpenFile {
             text: Text::new(&request.pattern, request.want, Form::of(name)),
-            compressed: Compressed::of(path).map(|compressed| (compressed, Vec::new())),
+            compressed: Compressed::of(path.parent().unwrap_or(path), name)
+                .map(|compressed| (compressed, Vec::new())),
             is_done: false,
         }
     }

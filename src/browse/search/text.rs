@@ -64,15 +64,13 @@ pub(super) enum Compressed {
 
 impl Compressed {
     /// Of what was cut out of a log: only below `logs/` compressed files are searched.
-    pub(super) fn of(path: &Path) -> Option<Compressed> {
-        if path.iter().next() != Some(OsStr::new("logs")) {
-            return None;
-        }
-        match path.extension()?.as_bytes() {
-            b"zst" => Some(Compressed::Zstd),
-            b"gz" => Some(Compressed::Gzip),
-            _ => None,
-        }
+    pub(super) fn of(folder: &Path, name: &OsStr) -> Option<Compressed> {
+        let compressed = match Path::new(name).extension()?.as_bytes() {
+            b"zst" => Compressed::Zstd,
+            b"gz" => Compressed::Gzip,
+            _ => return None,
+        };
+        (folder.iter().next() == Some(OsStr::new("logs"))).then_some(compressed)
     }
 }
 
@@ -148,7 +146,7 @@ impl<'p> Text<'p> {
             None => return ControlFlow::Continue(()),
         };
         let held = std::mem::take(&mut self.held);
-        let done = self.window(&held[..end], found);
+        let done = self.window(&held[..end], false, found);
         self.held = held;
         self.held.drain(..end);
         done
@@ -167,7 +165,7 @@ impl<'p> Text<'p> {
         match self.form {
             Form::Document => self.document(content, found),
             Form::Plain | Form::Records => {
-                self.window(content, found)?;
+                self.window(content, true, found)?;
                 self.lines.end(&mut |line| found(line, None))
             }
         }
@@ -181,13 +179,16 @@ impl<'p> Text<'p> {
             return done;
         }
         // Torn: what there is of it.
-        self.lines.window(content, &mut |line| found(line, None))?;
+        self.lines
+            .window(content, true, &mut |line| found(line, None))?;
         self.lines.end(&mut |line| found(line, None))
     }
 
-    fn window(&mut self, text: &[u8], found: &mut Found<'_>) -> ControlFlow<()> {
+    fn window(&mut self, text: &[u8], is_last: bool, found: &mut Found<'_>) -> ControlFlow<()> {
         if self.form == Form::Plain {
-            return self.lines.window(text, &mut |line| found(line, None));
+            return self
+                .lines
+                .window(text, is_last, &mut |line| found(line, None));
         }
         let first = self.lines.breaks();
         if self.may_be_in(text) {
@@ -204,13 +205,15 @@ impl<'p> Text<'p> {
                     Some(done) => done?,
                     None => {
                         let mut lines = Lines::new(&self.pattern.lines, self.want).behind(breaks);
-                        lines.window(record, &mut |line| found(line, None))?;
+                        lines.window(record, true, &mut |line| found(line, None))?;
                         lines.end(&mut |line| found(line, None))?;
                     }
                 }
             }
         }
-        self.lines.skip(text);
+        if !is_last {
+            self.lines.skip(text);
+        }
         ControlFlow::Continue(())
     }
 
@@ -230,7 +233,7 @@ impl<'p> Text<'p> {
         let outline = json::outline(text)?;
         let mut plain = Vec::new();
         let (mut counted, mut breaks) = (0, breaks);
-        Some(json::values(text, &mut |steps, range| {
+        Some(json::values(text, |steps, range| {
             let stored = &text[range.clone()];
             let value = match memchr::memchr(b'\\', stored) {
                 None => stored,
@@ -250,7 +253,7 @@ impl<'p> Text<'p> {
                 found(line, Some((place.clone(), within)))
             };
             let mut lines = Lines::new(&self.pattern.lines, self.want);
-            lines.window(value, &mut in_value)?;
+            lines.window(value, true, &mut in_value)?;
             lines.end(&mut in_value)
         }))
     }

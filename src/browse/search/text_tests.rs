@@ -114,7 +114,10 @@ fn names_tell_the_form() {
     ] {
         assert_eq!(Form::of(OsStr::new(name)), form, "{name}");
     }
-    let compressed = |path: &str| Compressed::of(Path::new(path));
+    let compressed = |path: &str| {
+        let path = Path::new(path);
+        Compressed::of(path.parent().unwrap(), path.file_name().unwrap())
+    };
     assert_eq!(compressed("logs/a/b.zst"), Some(Compressed::Zstd));
     assert_eq!(compressed("logs/b.gz"), Some(Compressed::Gzip));
     assert_eq!(compressed("artifacts/b.gz"), None);

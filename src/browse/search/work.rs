@@ -30,6 +30,9 @@ const MOST_OF_TASK: usize = 4 << 20;
 /// When so much waits to be told, only what is told next is searched.
 const MOST: usize = 32 << 20;
 
+/// More cores wait for the disk, or for each other.
+const MOST_CORES: usize = 16;
+
 /// Says that nobody waits for more.
 pub(super) struct Halt<'h> {
     stop: &'h Stop,
@@ -137,16 +140,18 @@ pub(super) fn run(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut telling = Telling::new(request, &shared.halt, teller, context);
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores.min(16))
-            .filter_map(|_| {
-                std::thread::Builder::new()
-                    .spawn_scoped(scope, || work(&shared))
-                    .ok()
-            })
-            .collect();
-        let alive = || workers.iter().any(|worker| !worker.is_finished());
+        let start = |_| {
+            let builder = std::thread::Builder::new();
+            builder.spawn_scoped(scope, || work(&shared)).ok()
+        };
+        let workers: Vec<_> = (0..cores.min(MOST_CORES)).filter_map(start).collect();
+        // Whoever ends has left nothing to be done: all of it waits to be told.
+        let alive = || !workers.is_empty() && workers.iter().all(|worker| !worker.is_finished());
         let told = tell(&shared, &mut telling, &alive);
+        // Under the lock, so that nobody looks before this and sleeps after it.
+        let state = shared.state();
         shared.halt.raise();
+        drop(state);
         shared.changed.notify_all();
         told
     })?;
@@ -182,7 +187,8 @@ fn tell(
                     break (head, done);
                 }
                 if !alive() {
-                    return Err(Error::new(Kind::Bug, "a thread that searches has died"));
+                    let what = "a thread that searches has died, or none could be started";
+                    return Err(Error::new(Kind::Bug, what));
                 }
                 let waited = shared
                     .changed
@@ -204,14 +210,24 @@ fn tell(
 }
 
 fn work(shared: &Shared<'_>) {
+    // Whoever shares a regular expression waits for the others.
+    let request = &shared.request.clone();
     let mut buffer = Vec::new();
     while let Some((position, part)) = next(shared) {
         let (done, more) = match part {
             Some((source, files, tasks)) => {
-                let done = search_files(shared, position.0, &source, files, tasks, &mut buffer);
+                let done = search_files(
+                    shared,
+                    request,
+                    position.0,
+                    &source,
+                    files,
+                    tasks,
+                    &mut buffer,
+                );
                 (done, Vec::new())
             }
-            None => begin(shared, position.0, &mut buffer),
+            None => begin(shared, request, position.0, &mut buffer),
         };
         let mut state = shared.state();
         state.weight += done.weight;
@@ -253,10 +269,15 @@ fn next(shared: &Shared<'_>) -> Option<(Position, Option<Part>)> {
 }
 
 /// Opens a session and searches the first part of it; the others.
-fn begin(shared: &Shared<'_>, number: usize, buffer: &mut Vec<u8>) -> (BatchDone, Vec<Part>) {
+fn begin(
+    shared: &Shared<'_>,
+    request: &Request,
+    number: usize,
+    buffer: &mut Vec<u8>,
+) -> (BatchDone, Vec<Part>) {
     let session = &shared.sessions[number];
     match session.archived {
-        true => (search_pack(shared, session), Vec::new()),
+        true => (search_pack(shared, request, session), Vec::new()),
         false => match open(shared, session) {
             Ok(source) => {
                 let Source::Folder(_, listing) = &source else {
@@ -269,7 +290,7 @@ fn begin(shared: &Shared<'_>, number: usize, buffer: &mut Vec<u8>) -> (BatchDone
                 let more = (1..tasks).map(|task| (Arc::clone(&source), range(task), tasks));
                 let more = more.collect();
                 (
-                    search_files(shared, number, &source, range(0), tasks, buffer),
+                    search_files(shared, request, number, &source, range(0), tasks, buffer),
                     more,
                 )
             }
@@ -293,6 +314,7 @@ fn open(shared: &Shared<'_>, session: &Session) -> std::result::Result<Source, S
 
 fn search_files(
     shared: &Shared<'_>,
+    request: &Request,
     session: usize,
     source: &Arc<Source>,
     files: Range<usize>,
@@ -318,8 +340,8 @@ fn search_files(
         if shared.halt.is_raised() {
             break;
         }
-        let mut kept = Kept::new(shared.request.want, &shared.sessions[session], done.weight);
-        let searched = reader.search(number, shared.request, &mut |line, place| {
+        let mut kept = Kept::new(request.want, &shared.sessions[session], done.weight);
+        let searched = reader.search(number, request, &mut |line, place| {
             kept.take(&|| listing.path(number), line, place)
         });
         if let Some(what) = kept.what(Some(number), &mut done.weight) {
@@ -340,21 +362,21 @@ fn search_files(
     done
 }
 
-fn search_pack(shared: &Shared<'_>, session: &Session) -> BatchDone {
+fn search_pack(shared: &Shared<'_>, request: &Request, session: &Session) -> BatchDone {
     let pack = match Pack::open(&shared.home.archive_of(&session.id)) {
         Ok(pack) => pack,
         Err(error) => return BatchDone::unread(error.to_string()),
     };
     let mut finds = Keeping {
         session,
-        want: shared.request.want,
+        want: request.want,
         files: BTreeMap::new(),
         unread: Vec::new(),
         weight: 0,
     };
     let searched = packed::search(
         &pack,
-        shared.request,
+        request,
         &|_| true,
         &mut finds,
         &shared.halt,

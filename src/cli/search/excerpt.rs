@@ -1,10 +1,12 @@
 //! A part of a line around what was found in it, as wide as there is room. No character is cut in half, and none can
 //! drive the terminal.
 
+use std::fmt::Write as _;
+use std::ops::Range;
+
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::super::output::styled;
 use crate::base::human;
 
 /// So wide where there is no terminal.
@@ -16,95 +18,105 @@ pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// One character as it is shown.
-struct Shown {
-    text: String,
-    width: usize,
-    is_match: bool,
-}
-
 /// What of a line has room in so many columns. `is_cut` says that the line itself goes on.
 pub(super) fn excerpt(line: &str, matches: &[(usize, usize)], room: usize, is_cut: bool) -> String {
     let begin = matches.first().map_or(0, |first| first.0);
-    let (from, to) = part(line, begin, room);
-    let shown: Vec<Shown> = line[from..to]
-        .char_indices()
-        .map(|(at, c)| {
-            let at = from + at;
-            let text = shown(c);
-            Shown {
-                width: text.width(),
-                text,
-                is_match: matches.iter().any(|(from, to)| (*from..*to).contains(&at)),
-            }
-        })
-        .collect();
-    let all: usize = shown.iter().map(|c| c.width).sum();
-    let (goes_before, goes_on) = (from > 0, to < line.len() || is_cut);
-    let (first, last) = match all + usize::from(goes_before) + usize::from(goes_on) <= room {
-        true => (0, shown.len()),
-        false => window(&shown, room),
-    };
-    let mut out = String::new();
-    if first > 0 || goes_before {
+    let near = near(line, begin, room);
+    let (goes_before, goes_on) = (near.start > 0, near.end < line.len() || is_cut);
+    let ends = usize::from(goes_before) + usize::from(goes_on);
+    let mut kept = near.clone();
+    if width_of(&line[near.clone()]) + ends > room {
+        kept = window(line, near.clone(), begin, room);
+    }
+    let mut out = String::with_capacity(kept.len() + 40);
+    if kept.start > near.start || goes_before {
         out.push('…');
     }
-    let mut rest = &shown[first..last];
-    while let Some(head) = rest.first() {
-        let same = rest
-            .iter()
-            .take_while(|c| c.is_match == head.is_match)
-            .count();
-        let text: String = rest[..same].iter().map(|c| c.text.as_str()).collect();
-        match head.is_match {
-            true => out.push_str(&styled(MATCH, text)),
-            false => out.push_str(&text),
+    let mut at = kept.start;
+    for (from, to) in matches {
+        let (from, to) = ((*from).clamp(at, kept.end), (*to).clamp(at, kept.end));
+        show(&line[at..from], &mut out);
+        if from < to {
+            let _ = write!(out, "{MATCH}");
+            show(&line[from..to], &mut out);
+            let _ = write!(out, "{MATCH:#}");
         }
-        rest = &rest[same..];
+        at = to;
     }
-    if last < shown.len() || goes_on {
+    show(&line[at..kept.end], &mut out);
+    if kept.end < near.end || goes_on {
         out.push('…');
     }
     out
 }
 
 /// A part of the line that is wide enough for any excerpt: a line may be long, and is not looked at as a whole.
-fn part(line: &str, begin: usize, room: usize) -> (usize, usize) {
+fn near(line: &str, begin: usize, room: usize) -> Range<usize> {
     let around = room.saturating_mul(4).max(64);
     let from = line.floor_char_boundary(begin.saturating_sub(around));
-    let to = line.ceil_char_boundary((begin + around.saturating_mul(4)).min(line.len()));
-    (from, to)
+    let to = line.ceil_char_boundary(begin.saturating_add(around).min(line.len()));
+    from..to
 }
 
-/// Which characters are shown: a third of the room before the match, the rest from there on; the ends for an ellipsis.
-fn window(shown: &[Shown], room: usize) -> (usize, usize) {
+/// What is shown of it: a third of the room before the match, the rest from there on; the ends for an ellipsis.
+fn window(line: &str, near: Range<usize>, begin: usize, room: usize) -> Range<usize> {
     let room = room.saturating_sub(2).max(1);
-    let begin = shown.iter().position(|c| c.is_match).unwrap_or(0);
-    let rest: usize = shown[begin..].iter().map(|c| c.width).sum();
+    let rest = width_of(&line[begin..near.end]);
     // Where little follows, more stands before.
     let before = (room / 3).max(room.saturating_sub(rest));
-    let mut first = begin;
-    let mut used = 0;
-    while first > 0 && used + shown[first - 1].width <= before {
-        first -= 1;
-        used += shown[first].width;
+    let (mut from, mut used) = (begin, 0);
+    for c in line[near.start..begin].chars().rev() {
+        if used + width_of_char(c) > before {
+            break;
+        }
+        used += width_of_char(c);
+        from -= c.len_utf8();
     }
     // A mark belongs to the character before it.
-    while first < begin && shown[first].width == 0 {
-        first += 1;
+    let marks = line[from..begin]
+        .chars()
+        .take_while(|c| width_of_char(*c) == 0);
+    from += marks.map(char::len_utf8).sum::<usize>();
+    let mut to = begin;
+    for c in line[begin..near.end].chars() {
+        if used + width_of_char(c) > room {
+            break;
+        }
+        used += width_of_char(c);
+        to += c.len_utf8();
     }
-    let mut last = begin;
-    while last < shown.len() && used + shown[last].width <= room {
-        used += shown[last].width;
-        last += 1;
-    }
-    (first, last)
+    from..to
 }
 
-fn shown(c: char) -> String {
+/// How many columns a text takes as it is shown, character by character.
+fn width_of(text: &str) -> usize {
+    match is_plain(text) {
+        true => text.len(),
+        false => text.chars().map(width_of_char).sum(),
+    }
+}
+
+/// A tab is shown as a space, and what could drive the terminal by its number.
+fn width_of_char(c: char) -> usize {
     match c {
-        '\t' => " ".to_owned(),
-        c => human::escape(c.encode_utf8(&mut [0; 4])).into_owned(),
+        ' '..='~' | '\t' => 1,
+        c => human::escape(c.encode_utf8(&mut [0; 4])).width(),
+    }
+}
+
+/// Whether each byte is a character of one column.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+}
+
+fn show(text: &str, out: &mut String) {
+    if is_plain(text) {
+        out.push_str(text);
+        return;
+    }
+    for (n, part) in text.split('\t').enumerate() {
+        out.push_str(if n > 0 { " " } else { "" });
+        out.push_str(&human::escape(part));
     }
 }
 
