@@ -7,6 +7,7 @@
 mod escapes;
 mod folder;
 mod json;
+mod kept;
 mod lines;
 mod natural;
 mod packed;
@@ -17,10 +18,11 @@ mod text;
 mod work;
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 pub use lines::{Line, Want};
 pub use pattern::{Meaning, Pattern};
@@ -75,8 +77,8 @@ pub struct File {
 #[derive(Clone, Debug, Serialize)]
 pub struct Hit {
     /// The file.
-    #[serde(flatten)]
-    pub file: File,
+    #[serde(flatten, serialize_with = "the_file")]
+    pub file: Arc<File>,
     /// The number of the turn, in the file of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<u64>,
@@ -172,8 +174,25 @@ pub fn search(
     })
 }
 
+fn the_file<S: Serializer>(
+    file: &Arc<File>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    file.as_ref().serialize(serializer)
+}
+
+impl File {
+    fn new(session: &Session, path: PathBuf) -> File {
+        File {
+            session: session.id.clone(),
+            archived: session.archived,
+            path: path.into(),
+        }
+    }
+}
+
 impl Hit {
-    fn new(file: File, line: Line, place: Option<(Place, u64)>) -> Hit {
+    fn new(file: Arc<File>, line: Line, place: Option<(Place, u64)>) -> Hit {
         let turn = match file.path.parent() == Some(Path::new("context")) {
             true => file.path.file_name().and_then(turn_number),
             false => None,

@@ -4,6 +4,7 @@ mod excerpt;
 
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
@@ -165,7 +166,7 @@ struct Printing<'c> {
     around: bool,
     is_first: bool,
     /// The place of the last line that was printed: file, value, and number.
-    last: Option<(File, Option<String>, u64)>,
+    last: Option<(Arc<File>, Option<String>, u64)>,
 }
 
 impl Printing<'_> {
@@ -266,7 +267,9 @@ impl Printing<'_> {
             out.push_str(&self.line(&path, &at, '-', line, &[], false));
         }
         let end = number + hit.found.after.len() as u64;
-        self.last = Some((hit.file.clone(), hit.pointer.clone(), end));
+        if self.around {
+            self.last = Some((Arc::clone(&hit.file), hit.pointer.clone(), end));
+        }
         out
     }
 

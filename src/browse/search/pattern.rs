@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(error.exit_code(), 2);
         assert!(error.hints()[0].contains("-F"));
         for (text, part) in [
-            (r"a\", "at its end"),
+            ("(?i", "at its end"),
             ("a{2", "at character 2: `{2`"),
             ("[z-a]", "at character 2: `z-a`"),
             (r"(?<=a)b", "look-around"),

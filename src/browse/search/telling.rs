@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::folder::Files;
 use super::json::Place;
+use super::kept::{Done, What};
 use super::lines::{Line, Want};
 use super::packed::{self, Finds};
-use super::work::{BatchDone, Done, Halt, Source, What};
+use super::work::{BatchDone, Halt, Source};
 use super::{Count, File, Hit, Outcome, Request, Session, Teller, Told, Unread};
 use crate::base::{Context, Result};
 use crate::pack::ENDING;
@@ -69,11 +71,7 @@ impl<'t, 'f> Telling<'t, 'f> {
                 self.files += 1;
                 match self.request.want {
                     Want::Files => {
-                        let file = File {
-                            session: session.id.clone(),
-                            archived: session.archived,
-                            path: done.path.into(),
-                        };
+                        let file = File::new(session, done.path);
                         self.outcome.found += 1;
                         self.told(session, Told::File(&file))
                     }
@@ -198,11 +196,7 @@ struct Again<'a, 't, 'f> {
 
 impl Finds for Again<'_, '_, '_> {
     fn found(&mut self, path: &Path, line: Line, place: Option<(Place, u64)>) -> ControlFlow<()> {
-        let file = File {
-            session: self.session.id.clone(),
-            archived: self.session.archived,
-            path: path.to_path_buf().into(),
-        };
+        let file = Arc::new(File::new(self.session, path.to_path_buf()));
         self.flow = self.telling.hit(self.session, &Hit::new(file, line, place));
         match self.flow {
             Ok(flow) => flow,

@@ -5,18 +5,16 @@
 //! come, and told as it is found.
 
 use std::collections::BTreeMap;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::folder::{self, Files, Listing};
-use super::json::Place;
-use super::lines::{Line, Want};
-use super::packed::{self, Finds};
+use super::kept::{Done, Keeping, Kept, What};
 use super::telling::Telling;
-use super::{File, Hit, Outcome, Request, Session, Teller, natural};
+use super::{Outcome, Request, Session, Teller, natural, packed};
 use crate::base::{Context, Error, Kind, Result, Stop};
 use crate::disk::Dir;
 use crate::home::Home;
@@ -24,9 +22,6 @@ use crate::pack::Pack;
 
 /// So many files are a task.
 const BATCH: usize = 256;
-/// So much of one file, and of all files of a task, is kept until it is told.
-const MOST_OF_FILE: usize = 1 << 20;
-const MOST_OF_TASK: usize = 4 << 20;
 /// When so much waits to be told, only what is told next is searched.
 const MOST: usize = 32 << 20;
 
@@ -53,22 +48,6 @@ impl Halt<'_> {
 pub(super) enum Source {
     Folder(Dir, Listing),
     Pack(Box<Pack>),
-}
-
-/// A file with something to tell.
-pub(super) struct Done {
-    /// Below the session.
-    pub path: PathBuf,
-    pub what: What,
-}
-
-pub(super) enum What {
-    Lines(Vec<Hit>),
-    /// Too many to be kept. Of a folder the number of the file.
-    TooMany(Option<usize>),
-    /// How many lines match.
-    Count(u64),
-    Unread(String),
 }
 
 /// What came of a task.
@@ -367,13 +346,7 @@ fn search_pack(shared: &Shared<'_>, request: &Request, session: &Session) -> Bat
         Ok(pack) => pack,
         Err(error) => return BatchDone::unread(error.to_string()),
     };
-    let mut finds = Keeping {
-        session,
-        want: request.want,
-        files: BTreeMap::new(),
-        unread: Vec::new(),
-        weight: 0,
-    };
+    let mut finds = Keeping::new(request.want, session);
     let searched = packed::search(
         &pack,
         request,
@@ -428,104 +401,5 @@ impl BatchDone {
     fn has_too_many(&self) -> bool {
         let too_many = |done: &Done| matches!(done.what, What::TooMany(_));
         self.files.iter().any(too_many)
-    }
-}
-
-/// What was found in a file.
-struct Kept<'s> {
-    session: &'s Session,
-    want: Want,
-    hits: Vec<Hit>,
-    count: u64,
-    weight: usize,
-    /// What may be kept.
-    room: usize,
-    too_many: bool,
-}
-
-impl<'s> Kept<'s> {
-    /// Of a file of a task of which so much is kept already.
-    fn new(want: Want, session: &'s Session, weight: usize) -> Kept<'s> {
-        Kept {
-            session,
-            want,
-            hits: Vec::new(),
-            count: 0,
-            weight: 0,
-            room: MOST_OF_TASK.saturating_sub(weight).min(MOST_OF_FILE),
-            too_many: false,
-        }
-    }
-
-    fn take(
-        &mut self,
-        path: &dyn Fn() -> PathBuf,
-        line: Line,
-        place: Option<(Place, u64)>,
-    ) -> ControlFlow<()> {
-        self.count += 1;
-        match self.want {
-            Want::Files => ControlFlow::Break(()),
-            Want::Count => ControlFlow::Continue(()),
-            Want::Lines(_) => {
-                self.weight += line.weight();
-                if self.weight > self.room {
-                    self.too_many = true;
-                    self.hits = Vec::new();
-                    return ControlFlow::Break(());
-                }
-                let file = File {
-                    session: self.session.id.clone(),
-                    archived: self.session.archived,
-                    path: path().into(),
-                };
-                self.hits.push(Hit::new(file, line, place));
-                ControlFlow::Continue(())
-            }
-        }
-    }
-
-    fn what(self, number: Option<usize>, weight: &mut usize) -> Option<What> {
-        match self.want {
-            _ if self.count == 0 => None,
-            Want::Files | Want::Count => Some(What::Count(self.count)),
-            Want::Lines(_) if self.too_many => Some(What::TooMany(number)),
-            Want::Lines(_) => {
-                *weight += self.weight;
-                Some(What::Lines(self.hits))
-            }
-        }
-    }
-}
-
-/// What was found in an archive.
-struct Keeping<'s> {
-    session: &'s Session,
-    want: Want,
-    files: BTreeMap<PathBuf, Kept<'s>>,
-    unread: Vec<(PathBuf, String)>,
-    weight: usize,
-}
-
-impl Finds for Keeping<'_> {
-    fn found(&mut self, path: &Path, line: Line, place: Option<(Place, u64)>) -> ControlFlow<()> {
-        if !self.files.contains_key(path) {
-            let kept = Kept::new(self.want, self.session, self.weight);
-            self.files.insert(path.to_path_buf(), kept);
-        }
-        let Some(kept) = self.files.get_mut(path) else {
-            return ControlFlow::Break(());
-        };
-        let before = kept.weight;
-        let done = kept.take(&|| path.to_path_buf(), line, place);
-        match kept.too_many {
-            true => self.weight = self.weight.saturating_sub(before),
-            false => self.weight += kept.weight - before,
-        }
-        done
-    }
-
-    fn unread(&mut self, path: PathBuf, why: String) {
-        self.unread.push((path, why));
     }
 }
