@@ -2,7 +2,8 @@
 # Races wbhome against the tools that people would use without it, and writes benches/RESULTS.md.
 #
 #   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory commit archive archive-large
-#                                      backup restore rotate rotate-lost rotate-large start (default: all)
+#                                      backup restore rotate rotate-lost rotate-large search
+#                                      search-archived start (default: all)
 #   benches/compare.sh render     RESULTS.md again from benches/results.tsv, nothing measured
 #
 # Each job replaces its own rows in benches/results.tsv and leaves the others. A trial (fewer than 400 sessions, 5 runs
@@ -21,7 +22,7 @@
 #   CARGO_TARGET_DIR      where cargo builds                [target]
 #
 # Needs: bash 5, cargo, rsync, GNU time (/usr/bin/time), perl, git, GNU tar, and zstd; restic and borg for `backup`,
-# restic for `restore`; logrotate for `rotate`.
+# restic for `restore`; logrotate for `rotate`; ripgrep for `search`.
 #
 # Backticks in single quotes are Markdown, and `$1` in them belongs to the shell that is started:
 # shellcheck disable=SC2016
@@ -30,7 +31,7 @@ export LC_ALL=C.UTF-8
 unset WBHOME CDPATH
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore rotate rotate-lost rotate-large start"
+readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore rotate rotate-lost rotate-large search search-archived start"
 readonly RUNS=${RUNS:-5} SESSIONS=${SESSIONS:-420} LOG_MIB=${LOG_MIB:-5120}
 readonly PLACES=${PLACES:-disk shm} SHM_DIR=${SHM_DIR:-/dev/shm} SETTLE=${SETTLE:-400} KEEP=${KEEP:-}
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -831,6 +832,78 @@ job_rotate_large() {
     command rotate-large
 }
 
+# The sessions of a home, searched for what stands in a few files, for what stands in many, and for Chinese, which a third of
+# the files have escaped: there ours finds more. rg reads hidden files and those that git ignores too (-uu).
+readonly OUR_SEARCH='"$0" search --home "$1" --no-pager "${@:3}" "$2" >"$1/../found"; (($? < 2))'
+readonly RG='cd "$1/sessions" && rg --no-config -uu --no-heading --line-number "$2" >"$1/../found"; (($? < 2))'
+readonly ZSTDGREP='cd "$1/archive" && for pack in *.tar.zst; do zstdgrep -a "$2" "$pack"; done >"$1/../found"; true'
+our_search() { run bash -c "$OUR_SEARCH" "$WBHOME_BIN" "$@"; }
+rg_search() { run bash -c "$RG" peer "$@"; }
+zstdgrep_search() { run bash -c "$ZSTDGREP" peer "$@"; }
+readonly RARE='needle-[0-9]+' OFTEN='waiting 8 s' CHINESE='销售表'
+
+# A home with a needle in 20 of its files.
+search_home() { # HOME
+  local turn n=0
+  cp -a "$SRC" "$1"
+  "$WBHOME_BIN" init "$1" --quiet
+  find "$1/sessions" -name 'turn_003.json' | sort | awk 'NR % 20 == 7' | head -n 20 | while read -r turn; do
+    n=$((n + 1))
+    printf '{"role": "user", "content": "the needle-%d of \u6570\u636e"}\n' "$n" >"$turn"
+  done
+}
+
+race_search() { # ROW TITLE AIM PATTERN PEER-FUNCTION PEER-NAME COMMAND HOME FLAG…
+  local row=$1 title=$2 aim=$3 pattern=$4 peer=$5 peer_name=$6 command=$7 home=$8 n
+  shift 8
+  local ours=() peers=() kib=() peer_kib=()
+  load_now
+  for ((n = 0; n <= RUNS; n++)); do
+    our_search "$home" "$pattern" "$@"
+    ((n == 0)) || { ours+=("$MS") kib+=("$KIB"); }
+    ((n > 0)) || say "$row: ours found $(wc -l <"$home/../found") lines"
+    "$peer" "$home" "$pattern"
+    ((n == 0)) || { peers+=("$MS") peer_kib+=("$KIB"); }
+    ((n > 0)) || say "$row: the peer found $(wc -l <"$home/../found") lines"
+    ((n == 0)) || say "$row $n/$RUNS on $FS: ours ${ours[-1]} ms, peer ${peers[-1]} ms"
+  done
+  record job "$row" fs "$FS" title "$title" peer "$peer_name" kind ratio aim "$aim" \
+    ours "$(median "${ours[@]}")" theirs "$(median "${peers[@]}")" our_runs "$(joined "${ours[@]}")" \
+    their_runs "$(joined "${peers[@]}")" our_mib "$(mib "$(largest "${kib[@]}")")" \
+    their_mib "$(mib "$(largest "${peer_kib[@]}")")" input "$INPUT" command "$command"
+}
+
+job_search() {
+  command -v rg >/dev/null || die 'rg is needed'
+  need_input
+  local work=$PLACE/search home=$PLACE/search/home
+  mkdir "$work"
+  search_home "$home"
+  diff <("$WBHOME_BIN" search --home "$home" -l "$RARE" | sort) <(cd "$home/sessions" && rg --no-config -uu -l "$RARE" | sort) >&2 ||
+    die 'search: the two sides did not find the same files'
+  say "check: the same $(cd "$home/sessions" && rg --no-config -uu -l "$RARE" | wc -l) files on both sides"
+  race_search search 'search, found in 20 files' 1.2 "$RARE" rg_search '`rg -uu`' search "$home"
+  race_search search-often 'search, found often' 1.2 "$OFTEN" rg_search '`rg -uu`' search "$home"
+  race_search search-chinese 'search, Chinese, escaped or not' 1.2 "$CHINESE" rg_search '`rg -uu` (escaped ones not)' search "$home"
+  done_with "$work"
+}
+
+job_search_archived() {
+  need_input
+  local work=$PLACE/search home=$PLACE/search/home ids
+  mkdir "$work"
+  search_home "$home"
+  mapfile -t ids < <(cd "$home/sessions" && printf '%s\n' *)
+  "$WBHOME_BIN" index --home "$home" --quiet
+  "$WBHOME_BIN" archive --home "$home" --quiet --no-progress "${ids[@]}"
+  [[ $("$WBHOME_BIN" search --home "$home" --archived -l "$RARE" | wc -l) = 20 ]] || die 'search-archived: not 20 files found'
+  race_search search-archived 'search in archives, found in 20 files' 0.5 "$RARE" zstdgrep_search '`zstdgrep` for each' \
+    search-archived "$home" --archived
+  race_search search-archived-often 'search in archives, found often' 0.5 "$OFTEN" zstdgrep_search '`zstdgrep` for each' \
+    search-archived "$home" --archived
+  done_with "$work"
+}
+
 here_start() {
   local n begin end our_ms=() peer_ms=()
   local times=$((RUNS < 5 ? 10 : 200))
@@ -916,7 +989,7 @@ record() { # COLUMN VALUE…
 
 render() {
   [[ -f $TSV ]] || die "$TSV: nothing was measured yet"
-  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one backup backup-borg backup-again backup-again-borg backup-one backup-one-borg backup-memory restore restore-memory rotate rotate-written rotate-lost rotate-blocked rotate-blocked-large start" '
+  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one backup backup-borg backup-again backup-again-borg backup-one backup-one-borg backup-memory restore restore-memory rotate rotate-written rotate-lost rotate-blocked rotate-blocked-large search search-often search-chinese search-archived search-archived-often start" '
     function time(ms) { return ms == "-" ? "—" : ms < 1000 ? ms " ms" : sprintf("%.2f s", ms / 1000) }
     function amount(value, kind) { return value == "-" ? "—" : kind == "MiB" || kind == "space" ? value " MiB" : kind == "lines" ? value " lines" : time(value) }
     function ratio(i) { return kind[i] == "ratio" || kind[i] == "space" }

@@ -15,7 +15,7 @@
 //! | [`history`] | session text in git: commit, log, diff, bring back, push, keep small |
 //! | [`archive`] | a session ⇄ `archive/<id>.tar.zst` |
 //! | [`backup`] | the cold stores: packs of what changed, snapshots, retention, bringing back |
-//! | [`browse`] | list sessions, show what is in them, also in archives |
+//! | [`browse`] | list sessions, show and search what is in them, also in archives |
 //! | [`pack`] | the .tar.zst format: write, read, verify, one member out of many |
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, swap, trash |
 //! | [`state`] | the agent application's own folder: who is running, what in it follows a move |

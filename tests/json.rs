@@ -150,6 +150,15 @@ documents! {
         path: String, path_bytes: Absent<String>, kind: String, bytes: u64, mode: Null<u32>,
         modified: Null<Timestamp>, target: Null<Location>,
     }
+    "wbhome/search/1" Hit {
+        schema: String, session: String, archived: bool, path: String, path_bytes: Absent<String>, turn: Absent<u64>,
+        line: u64, pointer: Null<String>, within: Null<u64>, role: Null<String>, text: String, cut: bool,
+        matches: Vec<(u64, u64)>, before: Vec<String>, after: Vec<String>,
+    }
+    "wbhome/search-file/1" HitFile {
+        schema: String, session: String, archived: bool, path: String, path_bytes: Absent<String>,
+    }
+    "wbhome/search-count/1" HitCount { schema: String, session: String, archived: bool, lines: u64, files: u64, }
     "wbhome/path/1" Found { schema: String, id: String, path: String, path_bytes: Absent<String>, exists: bool, }
     "wbhome/label/1" Label {
         schema: String, sessions: Vec<Labelled>, changed: u64, unchanged: u64, views: Views,
@@ -729,6 +738,56 @@ fn new_and_path() {
     let found: Found = read("path/1", &json(&place, &["path", "数据/context"]));
     assert_eq!((found.id, found.exists), (made.id, true));
     assert_eq!(found.path, format!("{}/context", made.path));
+}
+
+#[test]
+fn search() {
+    let place = Place::with_sessions();
+    let content = r#"{"role": "user", "content": "one\ntwo \u6570\nthree"}"#;
+    place.put_home("sessions/20240603_crawler/context/turn_012.json", content);
+    place.put_home("sessions/20240604_数据清洗/logs/run.log", "two\n");
+    let one = |schema: &str, args: &[&str]| {
+        let ran = json(&place, &[&["search"], args].concat());
+        let first = ran.stdout.split_inclusive('\n').next().unwrap().to_owned();
+        (
+            schema.to_owned(),
+            Ran {
+                stdout: first,
+                ..ran
+            },
+        )
+    };
+    let (schema, ran) = one("search/1", &["two", "crawler", "-C", "1"]);
+    let hit: Hit = read(&schema, &ran);
+    assert_eq!(
+        (hit.session.as_str(), hit.turn, hit.line),
+        ("20240603_crawler", Some(12), 1)
+    );
+    assert_eq!(
+        (hit.pointer.0.as_deref(), hit.within.0),
+        (Some("/content"), Some(2))
+    );
+    assert_eq!(
+        (hit.role.0.as_deref(), hit.text.as_str()),
+        (Some("user"), "two 数")
+    );
+    assert_eq!(
+        (hit.matches, hit.before, hit.after),
+        (vec![(0, 3)], vec!["one".into()], vec!["three".into()])
+    );
+    let (schema, ran) = one("search/1", &["two", "数据"]);
+    let hit: Hit = read(&schema, &ran);
+    assert!(
+        hit.turn.is_none()
+            && hit.pointer.0.is_none()
+            && hit.within.0.is_none()
+            && hit.role.0.is_none()
+    );
+    let (schema, ran) = one("search-file/1", &["two", "-l"]);
+    assert_eq!(read::<HitFile>(&schema, &ran).path, "logs/run.log");
+    let (schema, ran) = one("search-count/1", &["two", "--count"]);
+    let count: HitCount = read(&schema, &ran);
+    assert_eq!((count.lines, count.files, count.archived), (1, 1, false));
 }
 
 #[test]
@@ -1801,6 +1860,7 @@ fn every_schema_in_the_sources_is_declared() {
             "console.result(",
             "console.report(",
             "console.document(",
+            "console.line(",
             "in_each(",
             "let schema = ",
         ] {

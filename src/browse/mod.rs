@@ -4,6 +4,7 @@ pub mod du;
 pub mod ls;
 mod path;
 mod running;
+pub mod search;
 pub mod show;
 
 pub use path::{Outcome as PathOutcome, path};

@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
     archive, backup, check, commit, complete, diff, doctor, drill, du, history, index, init, label,
-    ls, man, migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, show,
+    ls, man, migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, search, show,
     unarchive,
 };
 
@@ -84,6 +84,7 @@ pub(super) enum Verb {
     Ls(ls::LsArgs),
     Show(show::ShowArgs),
     Path(path::PathArgs),
+    Search(search::SearchArgs),
     Du(du::DuArgs),
     Label(label::LabelArgs),
     Mv(mv::MvArgs),

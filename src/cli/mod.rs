@@ -42,6 +42,7 @@ mod restore;
 mod rm;
 mod rotate;
 mod schedule;
+mod search;
 mod show;
 mod signals;
 mod unarchive;
@@ -92,6 +93,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Ls(args) => ls::run(args, global, console, ctx),
         Verb::Show(args) => show::run(args, global, console, ctx),
         Verb::Path(args) => path::run(args, global, console),
+        Verb::Search(args) => search::run(args, global, console, ctx),
         Verb::Du(args) => du::run(args, global, console, ctx),
         Verb::Label(args) => label::run(args, global, console, ctx),
         Verb::Rm(args) => rm::run(args, global, console, ctx),

@@ -2,6 +2,7 @@
 //! from version to version; JSON may not.
 
 use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
@@ -84,6 +85,11 @@ impl Console {
 
     /// Prints one JSON document on a line, with its schema.
     pub fn document(&self, schema: &str, value: &impl Serialize) -> Result<()> {
+        self.print(&self.line(schema, value)?)
+    }
+
+    /// One JSON document as a line, with its schema.
+    pub fn line(&self, schema: &str, value: &impl Serialize) -> Result<String> {
         let value = serde_json::to_value(value).map_err(|e| {
             Error::new(Kind::Bug, "the result can not be written as JSON").because(e)
         })?;
@@ -92,18 +98,24 @@ impl Console {
         if let serde_json::Value::Object(fields) = value {
             document.extend(fields);
         }
-        self.print(&format!("{}\n", serde_json::Value::Object(document)))
+        Ok(format!("{}\n", serde_json::Value::Object(document)))
     }
 
     /// Writes to standard output. Somebody who has stopped reading is not an error.
     pub fn print(&self, text: &str) -> Result<()> {
+        self.stream(text).map(|_| ())
+    }
+
+    /// Writes to standard output what is followed by more. To break says that nobody reads any more.
+    pub fn stream(&self, text: &str) -> Result<ControlFlow<()>> {
         let mut stream = AutoStream::new(io::stdout(), self.color).lock();
         match stream
             .write_all(text.as_bytes())
             .and_then(|()| stream.flush())
         {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            done => done.map_err(|e| Error::failed("can not write to standard output").because(e)),
+            Ok(()) => Ok(ControlFlow::Continue(())),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
+            Err(error) => Err(Error::failed("can not write to standard output").because(error)),
         }
     }
 

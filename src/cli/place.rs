@@ -62,7 +62,7 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 23] = [
+const VERBS: [&str; 24] = [
     "archive",
     "backup",
     "check",
@@ -84,6 +84,7 @@ const VERBS: [&str; 23] = [
     "rm",
     "rotate",
     "schedule",
+    "search",
     "show",
     "unarchive",
 ];

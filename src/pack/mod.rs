@@ -14,6 +14,7 @@
 mod compare;
 mod course;
 mod discard;
+mod files;
 mod frames;
 mod head;
 mod lay;
@@ -49,6 +50,7 @@ mod whole_tests;
 
 pub use compare::{Difference, compare};
 pub use discard::discard;
+pub use files::{Piece, read_files};
 pub use manifest::{About, Frame, Manifest};
 pub use member::{Member, MemberKind, short_digest};
 pub use open::{Nature, Pack};

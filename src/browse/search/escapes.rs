@@ -1,0 +1,197 @@
+//! The escapes of JSON: what they stand for, and whether what is searched for may be hidden behind one.
+
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// The escapes of one character after the backslash.
+const SHORT: [(u8, u8); 8] = [
+    (b'"', b'"'),
+    (b'\\', b'\\'),
+    (b'/', b'/'),
+    (b'b', 0x08),
+    (b'f', 0x0c),
+    (b'n', b'\n'),
+    (b'r', b'\r'),
+    (b't', b'\t'),
+];
+
+/// Adds a text to `out` with its escapes replaced by what they stand for: of a string what stands between its quotes, or
+/// of a whole document all of it. Half of a surrogate pair becomes U+FFFD, and what is no escape stays.
+pub(super) fn unescape(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at..];
+        let escape = rest.get(1).copied();
+        let short = SHORT.iter().find(|(name, _)| Some(*name) == escape);
+        let length = match (short, escape) {
+            (Some((_, stands_for)), _) => {
+                out.push(*stands_for);
+                2
+            }
+            (None, Some(b'u')) => match unit(rest) {
+                Some(first) => code_point(first, rest, out),
+                None => literally(2, rest, out),
+            },
+            _ => literally(1, rest, out),
+        };
+        rest = &rest[length..];
+    }
+    out.extend_from_slice(rest);
+}
+
+fn literally(length: usize, rest: &[u8], out: &mut Vec<u8>) -> usize {
+    out.extend_from_slice(&rest[..length]);
+    length
+}
+
+/// The number of `\uXXXX` at the beginning of a text.
+fn unit(text: &[u8]) -> Option<u16> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
+    let digit = |value: u16, byte: &u8| Some(value << 4 | char::from(*byte).to_digit(16)? as u16);
+    digits.iter().try_fold(0, digit)
+}
+
+/// Writes what one or two units stand for, and tells how long their escapes are.
+fn code_point(first: u16, rest: &[u8], out: &mut Vec<u8>) -> usize {
+    let second = (0xd800..0xdc00)
+        .contains(&first)
+        .then(|| unit(&rest[6..]))
+        .flatten()
+        .filter(|second| (0xdc00..0xe000).contains(second));
+    let (units, length) = match second {
+        Some(second) => (vec![first, second], 12),
+        None => (vec![first], 6),
+    };
+    for decoded in char::decode_utf16(units) {
+        let c = decoded.unwrap_or(char::REPLACEMENT_CHARACTER);
+        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+    }
+    length
+}
+
+/// Which escapes may hide a match: those that stand for a character that can be a part of one. Any other escape leaves
+/// what is searched for as it is, to be found in the raw bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Hiding {
+    /// By the character after the backslash.
+    short: [bool; 256],
+    /// Whether `\u` hides something only when `00` follows.
+    only_ascii: bool,
+}
+
+impl Hiding {
+    /// Of an expression that looks at nothing but the match itself.
+    pub(super) fn of(hir: &Hir) -> Hiding {
+        let mut may = Matched {
+            ascii: [false; 128],
+            beyond: false,
+        };
+        may.add(hir);
+        let mut short = [false; 256];
+        for (name, stands_for) in SHORT {
+            short[usize::from(name)] = may.ascii[usize::from(stands_for)];
+        }
+        Hiding {
+            short,
+            only_ascii: !may.beyond,
+        }
+    }
+
+    /// Whether such an escape stands in a text.
+    pub(super) fn is_in(&self, text: &[u8]) -> bool {
+        let mut rest = text;
+        while let Some(at) = memchr::memchr(b'\\', rest) {
+            rest = &rest[at + 1..];
+            match rest.first() {
+                Some(b'u') if !self.only_ascii || rest[1..].starts_with(b"00") => return true,
+                Some(name) if self.short[usize::from(*name)] => return true,
+                Some(_) => rest = &rest[1..],
+                None => {}
+            }
+        }
+        false
+    }
+}
+
+/// The characters that a match can consist of.
+struct Matched {
+    ascii: [bool; 128],
+    beyond: bool,
+}
+
+impl Matched {
+    fn add(&mut self, hir: &Hir) {
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(literal) => {
+                literal
+                    .0
+                    .iter()
+                    .for_each(|byte| self.range((*byte).into(), (*byte).into()));
+            }
+            HirKind::Class(Class::Unicode(class)) => class
+                .iter()
+                .for_each(|range| self.range(range.start().into(), range.end().into())),
+            HirKind::Class(Class::Bytes(class)) => class
+                .iter()
+                .for_each(|range| self.range(range.start().into(), range.end().into())),
+            HirKind::Repetition(repetition) => self.add(&repetition.sub),
+            HirKind::Capture(group) => self.add(&group.sub),
+            HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+                parts.iter().for_each(|part| self.add(part));
+            }
+        }
+    }
+
+    fn range(&mut self, from: u32, to: u32) {
+        self.beyond |= to >= 128;
+        for c in from..=to.min(127) {
+            self.ascii[c as usize] = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pattern::{Meaning, Pattern};
+    use super::*;
+
+    fn unescaped(text: &str) -> String {
+        let mut out = Vec::new();
+        unescape(text.as_bytes(), &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn escapes_stand_for_characters() {
+        for (text, wanted) in [
+            (r"a\/b\\c\td\u0041", "a/b\\c\tdA"),
+            (r"\u6570\u636E", "数据"),
+            (r"\ud83d\ude00!", "😀!"),
+            (r"\ud83dx\ude00", "\u{fffd}x\u{fffd}"),
+            (r"\ud83d\ud83d\ude00", "\u{fffd}😀"),
+            (r"\\u0041", "\\u0041"),
+            (r"\x \u12 \", "\\x \\u12 \\"),
+            ("", ""),
+        ] {
+            assert_eq!(unescaped(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_an_escape_that_can_hide_the_pattern_counts() {
+        let hides = |pattern: &str, text: &str| {
+            let pattern = Pattern::new(pattern, Meaning::default()).unwrap();
+            pattern.hiding.is_in(text.as_bytes())
+        };
+        assert!(hides("/a/b", r#""\/a\/b""#));
+        assert!(!hides("ab", r#""\/a\/b \n \" \\u0041 \u6570""#));
+        assert!(hides("ab", r#""\u0061b""#));
+        assert!(hides("数据", r#""\u6570\u636e""#));
+        assert!(hides(r"a\sb", r#""a\tb""#) && !hides(r"a\sb", r#""a\nb""#));
+        assert!(hides("a.b", r#""a\"b""#) && !hides("ab", r#""a\"b""#));
+        assert!(hides("(?i)k", r#""\u212a""#), "the sign for Kelvin is a K");
+        assert!(!hides("ab", "no backslash"));
+        assert!(!hides("ab", "one at the end \\"));
+    }
+}
