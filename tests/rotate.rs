@@ -699,11 +699,12 @@ fn an_archived_session_has_no_logs_to_cut() {
         .says(&["is not in sessions/", "wbhome unarchive"]);
 }
 
-/// Runs it while the `n`-th call of a kind is held up, does something meanwhile, and gives what came of it.
+/// Runs it while the `n`-th call of a kind is held up, does something when it has come so far, and gives what came of it.
 fn meanwhile(
     place: &Place,
     call: &str,
     n: u32,
+    is_there: impl Fn() -> bool,
     act: impl FnOnce(),
 ) -> Option<(Option<i32>, Value)> {
     if !has_tool("strace") {
@@ -728,7 +729,10 @@ fn meanwhile(
         .stdout(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(700));
+    let begun = Instant::now();
+    while !is_there() && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     act();
     let done = running.wait_with_output().unwrap();
     let json = serde_json::from_slice(&done.stdout).unwrap_or_default();
@@ -745,7 +749,9 @@ fn a_log_that_is_removed_in_the_middle_is_in_its_copy_and_no_failure() {
     append(&place, LOG, &many_lines());
     let log = place.home().join(LOG);
     // The mark is synced.
-    let ran = meanwhile(&place, "fdatasync", 1, || fs::remove_file(&log).unwrap());
+    let is_named = || !others(&place).is_empty();
+    let remove = || fs::remove_file(&log).unwrap();
+    let ran = meanwhile(&place, "fdatasync", 1, is_named, remove);
     let Some((code, done)) = ran else { return };
     assert_eq!(code, Some(0), "{done}");
     assert_eq!(all_text(&place), many_lines());
@@ -758,10 +764,11 @@ fn a_log_that_gets_a_second_name_in_the_middle_is_left_alone() {
     let place = place("");
     append(&place, LOG, &many_lines());
     let (log, other) = (place.home().join(LOG), place.home().join("other"));
-    // The copy gets its length.
-    let ran = meanwhile(&place, "ftruncate", 2, || {
-        fs::hard_link(&log, &other).unwrap()
-    });
+    // The copy gets its length, mostly; whenever the name is made, the log is left alone.
+    let begun = Instant::now();
+    let is_late = || begun.elapsed() > Duration::from_millis(700);
+    let link = || fs::hard_link(&log, &other).unwrap();
+    let ran = meanwhile(&place, "ftruncate", 2, is_late, link);
     let Some((code, done)) = ran else { return };
     if code == Some(0) && done["cut"][0]["how"] == "truncate" {
         eprintln!("SKIPPED: this filesystem does not collapse");

@@ -49,11 +49,11 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still. Its random numbers count up from its seed.
+/// A clock that stands still. Its random numbers count up, and are others in each process.
 #[derive(Debug)]
 pub struct FixedClock {
     now: Timestamp,
-    next: std::sync::atomic::AtomicU64,
+    next: std::sync::atomic::AtomicU32,
 }
 
 impl FixedClock {
@@ -61,7 +61,7 @@ impl FixedClock {
     pub fn new(now: Timestamp) -> Self {
         FixedClock {
             now,
-            next: std::sync::atomic::AtomicU64::new(u64::from(std::process::id()) << 20),
+            next: std::sync::atomic::AtomicU32::new(0),
         }
     }
 }
@@ -76,6 +76,9 @@ impl Clock for FixedClock {
     }
 
     fn random(&self) -> u128 {
-        u128::from(self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+        // Some names hold no more than its last 32 bits: a process number, which has 22 of them, must be in these.
+        let process = std::process::id();
+        let n = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        u128::from(process) << 32 | u128::from((process << 10).wrapping_add(n))
     }
 }

@@ -13,23 +13,24 @@ pub struct Lines(File);
 impl Lines {
     /// Opens or makes it (0600). A last line that a kill left unfinished is ended, so that the next record
     /// begins on a line of its own.
-    pub fn open(path: &Path) -> Result<Lines> {
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> io::Result<Lines> {
         use std::os::unix::fs::OpenOptionsExt;
-        let fail = |e| Error::io("can not open", path, e);
         let mut file = OpenOptions::new()
             .read(true)
             .append(true)
             .create(true)
             .mode(0o600)
-            .open(path)
-            .map_err(fail)?;
+            .open(path)?;
         let mut last = [b'\n'];
-        if file.seek(SeekFrom::End(0)).map_err(fail)? > 0 {
-            file.seek(SeekFrom::End(-1)).map_err(fail)?;
-            file.read_exact(&mut last).map_err(fail)?;
+        if file.seek(SeekFrom::End(0))? > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
         }
         if last != [b'\n'] {
-            file.write_all(b"\n").map_err(fail)?;
+            file.write_all(b"\n")?;
         }
         Ok(Lines(file))
     }

@@ -45,7 +45,9 @@ impl<'a> InPlace<'a> {
             root,
             rewriter,
             ctx,
-            references: Mutex::new(Lines::open(&list)?),
+            references: Mutex::new(
+                Lines::open(&list).map_err(|e| Error::io("can not write", &list, e))?,
+            ),
         })
     }
 

@@ -325,9 +325,14 @@ impl Record {
     }
 
     pub(super) fn writer(&self) -> Result<Writer> {
+        let open = |name| {
+            let path = self.folder.join(name);
+            Lines::open(&path)
+                .map_err(|e| super::transfer::write_error("the migration record", &path, e))
+        };
         Ok(Writer {
-            files: Lines::open(&self.folder.join(FILES))?,
-            references: Lines::open(&self.folder.join(REFERENCES))?,
+            files: open(FILES)?,
+            references: open(REFERENCES)?,
             folder: self.folder.clone(),
         })
     }
