@@ -836,7 +836,7 @@ job_rotate_large() {
 # the files have escaped: there ours finds more. rg reads hidden files and those that git ignores too (-uu).
 readonly OUR_SEARCH='"$0" search --home "$1" --no-pager "${@:3}" "$2" >"$1/../found"; (($? < 2))'
 readonly RG='cd "$1/sessions" && rg --no-config -uu --no-heading --line-number "$2" >"$1/../found"; (($? < 2))'
-readonly ZSTDGREP='cd "$1/archive" && for pack in *.tar.zst; do zstdgrep -a "$2" "$pack"; done >"$1/../found"; true'
+readonly ZSTDGREP='cd "$1/archive" && for pack in *.tar.zst; do zstdgrep -aE "$2" "$pack"; done >"$1/../found"; true'
 our_search() { run bash -c "$OUR_SEARCH" "$WBHOME_BIN" "$@"; }
 rg_search() { run bash -c "$RG" peer "$@"; }
 zstdgrep_search() { run bash -c "$ZSTDGREP" peer "$@"; }

@@ -228,7 +228,8 @@ impl Printing<'_> {
                 .width
                 .map_or(excerpt::ELSEWHERE, |width| width.saturating_sub(used));
             if room > 0 {
-                let _ = write!(after, "   {}", excerpt::excerpt(title, &[], room, false));
+                after.push_str("   ");
+                excerpt::write(&mut after, title, &[], room, false);
             }
         }
         let gap = if std::mem::take(&mut self.is_first) {
@@ -258,13 +259,14 @@ impl Printing<'_> {
         let label = label(hit);
         for (n, line) in hit.found.before.iter().enumerate() {
             let at = beside(hit, first + n as u64);
-            out.push_str(&self.line(&path, &at, '-', line, &[], false));
+            self.line(&mut out, (&path, &at, '-'), line, &[], false);
         }
         let found = &hit.found;
-        out.push_str(&self.line(&path, &label, ':', &found.text, &found.matches, found.cut));
+        let place = (path.as_str(), label.as_str(), ':');
+        self.line(&mut out, place, &found.text, &found.matches, found.cut);
         for (n, line) in hit.found.after.iter().enumerate() {
             let at = beside(hit, number + 1 + n as u64);
-            out.push_str(&self.line(&path, &at, '-', line, &[], false));
+            self.line(&mut out, (&path, &at, '-'), line, &[], false);
         }
         let end = number + hit.found.after.len() as u64;
         if self.around {
@@ -275,26 +277,26 @@ impl Printing<'_> {
 
     fn line(
         &self,
-        path: &str,
-        label: &str,
-        mark: char,
+        out: &mut String,
+        (path, label, mark): (&str, &str, char),
         text: &str,
         matches: &[(usize, usize)],
         is_cut: bool,
-    ) -> String {
+    ) {
         let gap = if label.is_empty() { "" } else { "  " };
+        let Some(width) = self.width else {
+            let _ = write!(out, "  {FAINT}{path}{gap}{label}{mark} {FAINT:#}");
+            excerpt::write(out, text, matches, excerpt::ELSEWHERE, is_cut);
+            out.push('\n');
+            return;
+        };
         let prefix = format!("{path}{gap}{label}{mark} ");
         // Half of a narrow terminal is for the text.
-        let room = self
-            .width
-            .map(|width| (width / 2).max(width.saturating_sub(26)));
-        let prefix = excerpt::end_of(&prefix, room);
-        let left = match self.width {
-            Some(width) => width.saturating_sub(excerpt::width(&prefix) + 2).max(8),
-            None => excerpt::ELSEWHERE,
-        };
-        let text = excerpt::excerpt(text, matches, left, is_cut);
-        format!("  {}{text}\n", styled(FAINT, prefix))
+        let prefix = excerpt::end_of(&prefix, (width / 2).max(width.saturating_sub(26)));
+        let left = width.saturating_sub(excerpt::width(&prefix) + 2).max(8);
+        let _ = write!(out, "  {FAINT}{prefix}{FAINT:#}");
+        excerpt::write(out, text, matches, left, is_cut);
+        out.push('\n');
     }
 
     fn end(&mut self, outcome: &Outcome, want: Want) -> Result<()> {

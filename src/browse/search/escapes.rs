@@ -1,6 +1,6 @@
 //! The escapes of JSON: what they stand for, and whether what is searched for may be hidden behind one.
 
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Repetition};
 
 /// The escapes of one character after the backslash.
 const SHORT: [(u8, u8); 8] = [
@@ -69,6 +69,68 @@ fn code_point(first: u16, rest: &[u8], out: &mut Vec<u8>) -> usize {
     length
 }
 
+/// The same expression for a JSON text as it is written: each character as itself or escaped, in as far as anybody escapes
+/// it. `None` when it holds more than words. What is not in it are letters, digits and signs of ASCII that are written as
+/// `\u00XX` for no reason: these are to be looked for.
+pub(super) fn as_written(hir: &Hir) -> Option<Hir> {
+    Some(match hir.kind() {
+        HirKind::Empty => Hir::empty(),
+        HirKind::Literal(literal) => {
+            let text = std::str::from_utf8(&literal.0).ok()?;
+            Hir::concat(text.chars().map(forms_of).collect())
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            let length = |range: &ClassUnicodeRange| range.end() as u32 - range.start() as u32 + 1;
+            if class.iter().map(length).sum::<u32>() > MOST_OF_CLASS {
+                return None;
+            }
+            let all = class.iter().flat_map(|range| range.start()..=range.end());
+            Hir::alternation(all.map(forms_of).collect())
+        }
+        HirKind::Class(Class::Bytes(_)) | HirKind::Look(_) => return None,
+        HirKind::Repetition(repetition) => Hir::repetition(Repetition {
+            min: repetition.min,
+            max: repetition.max,
+            greedy: repetition.greedy,
+            sub: Box::new(as_written(&repetition.sub)?),
+        }),
+        HirKind::Capture(group) => as_written(&group.sub)?,
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(as_written).collect::<Option<_>>()?),
+        HirKind::Alternation(parts) => {
+            Hir::alternation(parts.iter().map(as_written).collect::<Option<_>>()?)
+        }
+    })
+}
+
+/// A larger class is no letter in its two cases.
+const MOST_OF_CLASS: u32 = 12;
+
+/// A character as it is, and how it may be escaped.
+fn forms_of(c: char) -> Hir {
+    let literal = |text: &[u8]| Hir::literal(text.to_vec());
+    let mut forms = vec![literal(c.encode_utf8(&mut [0; 4]).as_bytes())];
+    let short = SHORT
+        .iter()
+        .filter(|(_, stands_for)| char::from(*stands_for) == c);
+    forms.extend(short.map(|(name, _)| literal(&[b'\\', *name])));
+    if !c.is_ascii() {
+        let mut buffer = [0; 2];
+        let units = c.encode_utf16(&mut buffer).iter().map(|unit| {
+            let digits = format!("{unit:04x}");
+            let digits = digits.chars().map(|digit| match digit.is_ascii_digit() {
+                true => literal(&[digit as u8]),
+                false => Hir::class(Class::Unicode(ClassUnicode::new(
+                    [digit, digit.to_ascii_uppercase()].map(|d| ClassUnicodeRange::new(d, d)),
+                ))),
+            });
+            let begin = std::iter::once(literal(b"\\u"));
+            Hir::concat(begin.chain(digits).collect())
+        });
+        forms.push(Hir::concat(units.collect()));
+    }
+    Hir::alternation(forms)
+}
+
 /// Which escapes may hide a match: those that stand for a character that can be a part of one. Any other escape leaves
 /// what is searched for as it is, to be found in the raw bytes.
 #[derive(Clone, Debug)]
@@ -97,9 +159,21 @@ impl Hiding {
         }
     }
 
+    /// Where [`as_written`] sees all the others.
+    pub(super) fn of_the_rest() -> Hiding {
+        Hiding {
+            short: [false; 256],
+            only_ascii: true,
+        }
+    }
+
     /// Whether such an escape stands in a text.
     pub(super) fn is_in(&self, text: &[u8]) -> bool {
         let mut rest = text;
+        if self.short == [false; 256] && self.only_ascii {
+            // What is no escape, because a backslash stands before it, costs a second look and no more.
+            return memchr::memmem::find(text, b"\\u00").is_some();
+        }
         while let Some(at) = memchr::memchr(b'\\', rest) {
             rest = &rest[at + 1..];
             match rest.first() {
@@ -181,17 +255,44 @@ mod tests {
     #[test]
     fn only_an_escape_that_can_hide_the_pattern_counts() {
         let hides = |pattern: &str, text: &str| {
-            let pattern = Pattern::new(pattern, Meaning::default()).unwrap();
-            pattern.hiding.is_in(text.as_bytes())
+            let parsed = regex_syntax::Parser::new().parse(pattern).unwrap();
+            Hiding::of(&parsed).is_in(text.as_bytes())
         };
         assert!(hides("/a/b", r#""\/a\/b""#));
-        assert!(!hides("ab", r#""\/a\/b \n \" \\u0041 \u6570""#));
+        assert!(!hides("ab", r#""\/a\/b \n \" \u6570""#));
         assert!(hides("ab", r#""\u0061b""#));
         assert!(hides("数据", r#""\u6570\u636e""#));
-        assert!(hides(r"a\sb", r#""a\tb""#) && !hides(r"a\sb", r#""a\nb""#));
+        assert!(hides(r"a[ \t]b", r#""a\tb""#) && !hides(r"a[ \t]b", r#""a\nb""#));
         assert!(hides("a.b", r#""a\"b""#) && !hides("ab", r#""a\"b""#));
         assert!(hides("(?i)k", r#""\u212a""#), "the sign for Kelvin is a K");
         assert!(!hides("ab", "no backslash"));
         assert!(!hides("ab", "one at the end \\"));
+    }
+    #[test]
+    fn words_are_found_as_they_are_written() {
+        let found = |pattern: &str, text: &str| {
+            let pattern = Pattern::new(pattern, Meaning::default()).unwrap();
+            assert!(!pattern.hiding.is_in(text.as_bytes()), "{text}");
+            pattern.written.is_match(text.as_bytes())
+        };
+        for (pattern, text) in [
+            ("数据", r"\u6570\u636e"),
+            ("数据", r"数\u636E"),
+            ("/a/b", r"\/a/b"),
+            ("😀+", r"\uD83D\ude00"),
+            ("a\\tb", r"a\tb"),
+            (r#"x\\""#, r#"x\\\""#),
+            ("(?i)straße|ш", r"STRA\u1e9ee"),
+            ("(?i)straße|ш", r"\u0428"),
+        ] {
+            assert!(found(pattern, text), "{pattern} in {text}");
+        }
+        assert!(!found("数据", r"\u6570 \u636e") && !found("ab", r"a\nb"));
+        // A letter that nobody has to escape, and what is no word, are looked for without their escapes.
+        let hides = |pattern: &str, text: &str| {
+            let pattern = Pattern::new(pattern, Meaning::default()).unwrap();
+            pattern.hiding.is_in(text.as_bytes())
+        };
+        assert!(hides("ab", r"\u0061b") && hides(r"\w数", r"\u6570") && hides("a.b", r#"a\"b"#));
     }
 }

@@ -12,7 +12,7 @@ use regex_syntax::hir::{
     Repetition,
 };
 
-use super::escapes::Hiding;
+use super::escapes::{Hiding, as_written};
 use crate::base::{Error, Result, human};
 
 /// How a pattern is meant.
@@ -33,7 +33,9 @@ pub struct Pattern {
     pub(super) lines: Regex,
     /// Finds at least all of that, whatever stands around it.
     pub(super) anywhere: Regex,
-    /// Behind which escapes of JSON it may be hidden.
+    /// Finds at least all of that in a JSON text as it is written, but for what is hidden behind some escapes.
+    pub(super) written: Regex,
+    /// Behind which.
     pub(super) hiding: Hiding,
 }
 
@@ -78,11 +80,19 @@ impl Pattern {
             ]),
             false => within,
         };
-        let anywhere = without_looks(&within);
+        let plain = without_looks(&within);
+        let anywhere = compiled(text, &plain)?;
+        // One that becomes too large is looked for without.
+        let written = as_written(&plain).and_then(|hir| compiled(text, &hir).ok());
+        let (written, hiding) = match written {
+            Some(written) => (written, Hiding::of_the_rest()),
+            None => (anywhere.clone(), Hiding::of(&plain)),
+        };
         Ok(Pattern {
             lines: compiled(text, &within)?,
-            hiding: Hiding::of(&anywhere),
-            anywhere: compiled(text, &anywhere)?,
+            anywhere,
+            written,
+            hiding,
         })
     }
 }

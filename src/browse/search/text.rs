@@ -220,7 +220,7 @@ impl<'p> Text<'p> {
     /// Whether what is searched for can be in a JSON text, as it stands there or behind escapes.
     fn may_be_in(&self, text: &[u8]) -> bool {
         let pattern = self.pattern;
-        pattern.anywhere.is_match(text)
+        pattern.written.is_match(text)
             || pattern.hiding.is_in(text) && {
                 let mut plain = Vec::with_capacity(text.len());
                 unescape(text, &mut plain);

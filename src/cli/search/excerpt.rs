@@ -18,8 +18,14 @@ pub(super) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// What of a line has room in so many columns. `is_cut` says that the line itself goes on.
-pub(super) fn excerpt(line: &str, matches: &[(usize, usize)], room: usize, is_cut: bool) -> String {
+/// Writes what of a line has room in so many columns. `is_cut` says that the line itself goes on.
+pub(super) fn write(
+    out: &mut String,
+    line: &str,
+    matches: &[(usize, usize)],
+    room: usize,
+    is_cut: bool,
+) {
     let begin = matches.first().map_or(0, |first| first.0);
     let near = near(line, begin, room);
     let (goes_before, goes_on) = (near.start > 0, near.end < line.len() || is_cut);
@@ -28,26 +34,24 @@ pub(super) fn excerpt(line: &str, matches: &[(usize, usize)], room: usize, is_cu
     if width_of(&line[near.clone()]) + ends > room {
         kept = window(line, near.clone(), begin, room);
     }
-    let mut out = String::with_capacity(kept.len() + 40);
     if kept.start > near.start || goes_before {
         out.push('…');
     }
     let mut at = kept.start;
     for (from, to) in matches {
         let (from, to) = ((*from).clamp(at, kept.end), (*to).clamp(at, kept.end));
-        show(&line[at..from], &mut out);
+        show(&line[at..from], out);
         if from < to {
             let _ = write!(out, "{MATCH}");
-            show(&line[from..to], &mut out);
+            show(&line[from..to], out);
             let _ = write!(out, "{MATCH:#}");
         }
         at = to;
     }
-    show(&line[at..kept.end], &mut out);
+    show(&line[at..kept.end], out);
     if kept.end < near.end || goes_on {
         out.push('…');
     }
-    out
 }
 
 /// A part of the line that is wide enough for any excerpt: a line may be long, and is not looked at as a whole.
@@ -121,10 +125,10 @@ fn show(text: &str, out: &mut String) {
 }
 
 /// The end of a text, as much as has room.
-pub(super) fn end_of(text: &str, room: Option<usize>) -> String {
-    let Some(room) = room.filter(|room| text.width() > *room) else {
+pub(super) fn end_of(text: &str, room: usize) -> String {
+    if text.width() <= room {
         return text.to_owned();
-    };
+    }
     let mut from = text.len();
     let mut used = 1;
     for (at, c) in text.char_indices().rev() {
@@ -142,7 +146,8 @@ mod tests {
     use super::*;
 
     fn plain(line: &str, matches: &[(usize, usize)], room: usize) -> String {
-        let coloured = excerpt(line, matches, room, false);
+        let mut coloured = String::new();
+        write(&mut coloured, line, matches, room, false);
         anstream::adapter::strip_str(&coloured).to_string()
     }
 
@@ -185,11 +190,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_path() {
-        assert_eq!(
-            end_of("context/turn_014.json", None),
-            "context/turn_014.json"
-        );
-        assert_eq!(end_of("context/turn_014.json", Some(14)), "…turn_014.json");
-        assert_eq!(end_of("数据/一", Some(5)), "…/一");
+        assert_eq!(end_of("context/turn_014.json", 21), "context/turn_014.json");
+        assert_eq!(end_of("context/turn_014.json", 14), "…turn_014.json");
+        assert_eq!(end_of("数据/一", 5), "…/一");
     }
 }
