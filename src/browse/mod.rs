@@ -1,9 +1,11 @@
 //! Looking at a home. Nothing here writes.
 
+mod below;
 pub mod ls;
 mod path;
 mod running;
 pub mod show;
 
+pub use below::{Name, below};
 pub use path::{Outcome as PathOutcome, path};
 pub use running::Running;

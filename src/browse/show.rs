@@ -9,4 +9,5 @@ mod source;
 
 pub use inside::{Inside, inside, meant};
 pub use overview::{Archive, ArchiveForm, Session, session};
+pub(super) use source::open_pack;
 pub use source::{From, Kind, Thing};
