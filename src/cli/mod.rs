@@ -40,11 +40,12 @@ mod restore;
 mod rm;
 mod rotate;
 mod schedule;
+mod shell_init;
 mod show;
 mod signals;
 mod unarchive;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 pub use args::Cli;
 
@@ -54,7 +55,9 @@ use output::Console;
 
 /// Runs the program: reads the command line, does what it says, prints what came of it.
 pub fn run() -> Exit {
-    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    if complete::answer() {
+        return Exit::Done;
+    }
     arm_failpoint();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -109,6 +112,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Schedule(args) => schedule::run(args, global, console, ctx),
         Verb::Migrate(args) => migrate::run(args, global, console, ctx),
         Verb::Completions(args) => complete::run(args, console),
+        Verb::ShellInit(args) => shell_init::run(args, console),
         Verb::Man(args) => man::run(args, global, console),
     }
 }

@@ -24,7 +24,7 @@ use crate::rotate::{self, CutLog, How, Outcome, Plan, Planned, Request};
   wbhome rotate crawler --force  the logs of this session, due or not")]
 pub(super) struct RotateArgs {
     /// Only the logs of these sessions: ids, unique parts of ids, or @1 for the most recent
-    #[arg(value_name = "SESSION", add = complete::sessions())]
+    #[arg(value_name = "SESSION", add = complete::active_sessions())]
     sessions: Vec<String>,
     /// Cut logs that are not due, and those that are written without O_APPEND: these get a hole of NULs
     #[arg(long)]

@@ -21,6 +21,7 @@ pub mod moving;
 pub mod naive;
 pub mod packed;
 pub mod state;
+pub mod terminal;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
