@@ -19,6 +19,7 @@ mod drill;
 mod errors;
 mod findings;
 mod followed;
+mod help;
 mod history;
 mod index;
 mod init;
@@ -61,7 +62,9 @@ pub fn run() -> Exit {
     arm_failpoint();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return errors::usage(&error),
+        Err(error) => {
+            return errors::usage(&help::in_place_of(error, std::env::args_os()));
+        }
     };
     let console = Console::new(&cli.global);
     let stop = Stop::new();
