@@ -1,2 +1,2 @@
 # wbhome completion for bash: asks the installed wbhome at shell start.
-source <(COMPLETE=bash wbhome)
+eval "$(COMPLETE=bash wbhome)"

@@ -1,2 +1,2 @@
 # wbhome completion for elvish: asks the installed wbhome at shell start.
-eval (E:COMPLETE=elvish wbhome | slurp)
+eval (env COMPLETE=elvish wbhome | slurp)

@@ -1,5 +1,4 @@
-//! `completions/` and `man/` are made by the program itself and checked in. Here it is seen that they are not stale,
-//! and that completion works.
+//! `completions/` and `man/` are made by the program itself and checked in. Here it is seen that they are not stale.
 
 #![allow(
     clippy::disallowed_methods,
@@ -13,9 +12,9 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use support::{Place, Ran, has_tool};
+use support::{Place, has_tool};
 
 /// Makes them anew.
 const REFRESH: &str = "WBHOME_REFRESH=1 cargo test --test generated";
@@ -108,12 +107,20 @@ fn manual_pages_are_those_of_this_program() {
 
 /// An example that is filled to the width of the screen can not be copied.
 #[test]
-fn examples_stand_line_by_line_in_the_manual() {
+fn each_page_has_its_sections_and_examples_stand_line_by_line() {
     for (name, page) in made_pages(&Place::new()) {
         assert!(!page.contains(".SH EXTRA"), "{name}");
-        if let Some((_, examples)) = page.split_once(".SH EXAMPLES\n") {
-            assert!(examples.starts_with(".nf\n  "), "{name}");
+        for section in ["EXAMPLES", "\"EXIT STATUS\"", "FILES", "ENVIRONMENT"] {
+            let times = page.matches(&format!(".SH {section}\n")).count();
+            assert_eq!(times, 1, "{name}: {section}");
         }
+        let (_, examples) = page.split_once(".SH EXAMPLES\n.nf\n").unwrap();
+        let (examples, _) = examples.split_once("\n.fi").unwrap();
+        assert!(
+            examples.lines().all(|line| line.starts_with("  ")),
+            "{name}: {examples}"
+        );
+        assert!(examples.contains("wbhome"), "{name}");
     }
 }
 
@@ -136,140 +143,4 @@ fn manual_pages_are_sound_roff() {
             "{name}: {said}"
         );
     }
-}
-
-/// What the program offers for the last of these words.
-fn offered(place: &Place, words: &[&str]) -> Vec<String> {
-    let mut command = place.command();
-    command
-        .env("COMPLETE", "bash")
-        .env("_CLAP_IFS", "\n")
-        .env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string())
-        .arg("--")
-        .args(words);
-    let ran = Ran::of(command.output().unwrap());
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
-    ran.stdout.lines().map(str::to_owned).collect()
-}
-
-#[test]
-fn session_ids_are_offered() {
-    let place = Place::with_sessions();
-    let all = [
-        "20240603_crawler",
-        "20240604_数据清洗",
-        "20240605_api_refactor",
-    ];
-    assert_eq!(offered(&place, &["wbhome", "path", "2"]), all);
-    assert_eq!(offered(&place, &["wbhome", "label", "20240604"]), [all[1]]);
-    assert_eq!(
-        offered(&place, &["wbhome", "check", "20240603_crawler", "20240605"]),
-        [all[2]]
-    );
-    assert!(offered(&place, &["wbhome", "path", "x"]).is_empty());
-}
-
-#[test]
-fn tags_projects_agents_and_verbs_are_offered() {
-    let place = Place::with_sessions();
-    place.ok([
-        "label",
-        "crawler",
-        "--tag",
-        "web",
-        "--project",
-        "alpha",
-        "-q",
-    ]);
-    assert_eq!(offered(&place, &["wbhome", "ls", "--tag", "w"]), ["web"]);
-    assert_eq!(
-        offered(&place, &["wbhome", "new", "x", "--project", ""]),
-        ["alpha"]
-    );
-    assert_eq!(
-        offered(&place, &["wbhome", "ls", "--status", "m"]),
-        ["missing"]
-    );
-    assert!(offered(&place, &["wbhome", "ch"]).contains(&"check".into()));
-}
-
-#[test]
-fn the_home_on_the_line_counts() {
-    let place = Place::new();
-    place.ok(["init", "-q", "other"]);
-    place.ok(["new", "theirs", "--home", "other"]);
-    assert_eq!(
-        offered(&place, &["wbhome", "--home", "other", "path", "2"]),
-        ["20240615_theirs"]
-    );
-    assert_eq!(
-        offered(&place, &["wbhome", "--home=other", "path", "2"]),
-        ["20240615_theirs"]
-    );
-}
-
-#[test]
-fn completion_is_empty_and_silent_when_something_is_wrong() {
-    let place = Place::new();
-    assert!(offered(&place, &["wbhome", "path", "2"]).is_empty());
-    let place = Place::with_sessions();
-    place.put_home("index.json", "[{");
-    assert!(offered(&place, &["wbhome", "path", "2"]).is_empty());
-    place.put_home(
-        "index.json",
-        r#"[{"id": "20240603_a\u001b[2J"}, {"id": "20240604_b\nrm"}, {"id": "20240605_c"}]"#,
-    );
-    assert_eq!(offered(&place, &["wbhome", "path", "2"]), ["20240605_c"]);
-}
-
-#[test]
-fn completion_takes_no_lock_and_writes_nothing() {
-    let place = Place::with_sessions();
-    let before = support::tree(&place.home());
-    let lock = std::fs::File::open(place.home().join(".wbhome/lock")).unwrap();
-    lock.lock().unwrap();
-    assert_eq!(offered(&place, &["wbhome", "path", "2"]).len(), 3);
-    assert_eq!(
-        support::differences(&before, &support::tree(&place.home())),
-        ""
-    );
-}
-
-/// What bash itself has in hand after the press of the tab key.
-#[test]
-fn bash_completes() {
-    if !has_tool("bash") {
-        return;
-    }
-    let place = Place::with_sessions();
-    let program = Path::new(env!("CARGO_BIN_EXE_wbhome"));
-    let script = "source \"$1\"\n\
-        spec=$(complete -p wbhome) || exit 1\n\
-        function=${spec##*-F }; function=${function%% *}\n\
-        COMP_WORDS=(wbhome path 2024060); COMP_CWORD=2; COMP_LINE='wbhome path 2024060'; COMP_POINT=19; COMP_TYPE=9\n\
-        \"$function\" wbhome 2024060 path\n\
-        printf '%s\\n' \"${COMPREPLY[@]}\"";
-    let mut path = vec![program.parent().unwrap().to_owned()];
-    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
-    let ran = Command::new("bash")
-        .args(["--norc", "-c", script, "bash"])
-        .arg(checked_in("completions/wbhome.bash"))
-        .env_clear()
-        .env("HOME", place.user_home())
-        .env("PATH", std::env::join_paths(path).unwrap())
-        .env("LC_ALL", "C.UTF-8")
-        .current_dir(place.root())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let ran = Ran::of(ran);
-    assert_eq!(
-        ran.stdout.split_whitespace().collect::<Vec<_>>(),
-        [
-            "20240603_crawler",
-            "20240604_数据清洗",
-            "20240605_api_refactor"
-        ],
-        "{ran:?}"
-    );
 }

@@ -442,9 +442,6 @@ fn the_settings_say_where_the_application_has_its_folder() {
 /// On a terminal nothing is wrapped, ids are whole, and what does not fit is cut between characters.
 #[test]
 fn at_any_width() {
-    if !has_tool("script") {
-        return;
-    }
     let place = place();
     place.ok([
         "label",
@@ -453,7 +450,7 @@ fn at_any_width() {
         "爬虫 🕷️ and a title that is longer than a small terminal is wide, by far",
         "-q",
     ]);
-    let shown = |columns: usize, more: &[&str]| {
+    let shown = |columns: u16, more: &[&str]| {
         let args = [&["ls", "--color", "never"], more].concat();
         place.on_terminal(columns, &args)
     };
@@ -462,7 +459,7 @@ fn at_any_width() {
             let shown = shown(columns, more);
             for line in shown.lines() {
                 assert!(
-                    line.width() <= columns,
+                    line.width() <= usize::from(columns),
                     "{columns}: {} {line}",
                     line.width()
                 );

@@ -587,30 +587,14 @@ fn what_its_json_says_jq_reads() {
     );
 }
 
-/// What a person sees on a terminal of so many columns, without colour.
-fn on_terminal(place: &Place, args: &str, columns: usize, pager: &str) -> String {
-    let wbhome = place.command();
-    let line = format!("{} {args}", wbhome.get_program().to_str().unwrap());
-    let mut script = std::process::Command::new("script");
-    script.args(["-qec", &line, "/dev/null"]);
-    let set = wbhome.get_envs();
-    script.envs(set.filter_map(|(name, value)| Some((name, value?))));
-    script
-        .current_dir(place.root())
-        .env_remove("WBHOME_PAGER")
-        .env("PAGER", pager)
-        .env("TERM", "xterm")
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", columns.to_string());
-    let output = script.stdin(Stdio::null()).output().unwrap();
-    String::from_utf8_lossy(&output.stdout).replace('\r', "")
+/// What a person sees who searches on a terminal without colour.
+fn on_terminal(place: &Place, columns: u16, pattern: &str, pager: &str) -> String {
+    let env = [("PAGER", pager), ("NO_COLOR", "1")];
+    place.on_terminal_with(columns, &env, &["search", pattern])
 }
 
 #[test]
 fn a_line_is_as_wide_as_the_terminal_and_no_wider() {
-    if !has_tool("script") {
-        return;
-    }
     use unicode_width::UnicodeWidthStr;
     let place = place();
     let long = format!("{}needle {}", "数据清洗 ".repeat(50), "报告😀".repeat(50));
@@ -621,7 +605,7 @@ fn a_line_is_as_wide_as_the_terminal_and_no_wider() {
         &long,
     );
     for columns in [40, 80, 200] {
-        let shown = on_terminal(&place, "search needle --no-pager", columns, "");
+        let shown = on_terminal(&place, columns, "needle", "cat");
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines.len(), 3, "{shown}");
         assert!(
@@ -631,14 +615,14 @@ fn a_line_is_as_wide_as_the_terminal_and_no_wider() {
         for line in &lines[1..] {
             assert!(line.contains("needle") && line.contains('…'), "{shown}");
             assert!(
-                (columns - 3..=columns).contains(&line.width()),
+                (columns - 3..=columns).contains(&(line.width() as u16)),
                 "{columns}: {} {line}",
                 line.width()
             );
         }
     }
     place.ok(["label", API, "--title", &"标题".repeat(100), "-q"]);
-    assert_snapshot!(on_terminal(&place, "search needle --no-pager", 60, ""), @r"
+    assert_snapshot!(on_terminal(&place, 60, "needle", "cat"), @r"
     20240605_api_refactor   10 days ago   标题标题标题标题标题…
       …y/deep/folder/for/目录/x.txt  1: …据清洗 needle 报告😀报…
       context/turn_014.json  assistant: …据清洗 needle 报告😀报…
@@ -647,16 +631,13 @@ fn a_line_is_as_wide_as_the_terminal_and_no_wider() {
 
 #[test]
 fn results_go_through_a_pager() {
-    if !has_tool("script") {
-        return;
-    }
     let place = place();
     let many = "needle\n".repeat(100_000);
     place.put_home(&format!("sessions/{DATA}/logs/many.log"), &many);
-    let shown = on_terminal(&place, "search needle", 80, "head -n 2");
+    let shown = on_terminal(&place, 80, "needle", "head -n 2");
     assert_eq!(shown.lines().count(), 2, "{shown}");
     assert!(shown.contains("logs/many.log  1: needle"), "{shown}");
-    let shown = on_terminal(&place, "search timeout", 80, "wbhome-has-no-such-pager");
+    let shown = on_terminal(&place, 80, "timeout", "wbhome-has-no-such-pager");
     assert!(
         shown.contains("can not be started") && shown.contains("timeout a"),
         "{shown}"

@@ -533,9 +533,6 @@ fn the_last_turns_in_brief() {
 
 #[test]
 fn a_turn_is_readable_on_a_terminal_and_bytes_in_a_pipe() {
-    if !has_tool("script") {
-        return;
-    }
     let place = place();
     let turn = a_turn(2);
     place.put_home(&format!("sessions/{ID}/context/turn_002.json"), &turn);

@@ -10,5 +10,6 @@ mod turn;
 
 pub use inside::{Inside, inside, meant};
 pub use overview::{Archive, ArchiveForm, LastTurn, Session, session};
+pub(super) use source::open_pack;
 pub use source::{From, Kind, Thing};
 pub use turn::{Message, Said, Turn};

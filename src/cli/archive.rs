@@ -15,7 +15,7 @@ use crate::archive::away::{self, Done, Left, Missing, Outcome, Plan, Reason, Req
 use crate::base::{Context, Exit, Result, human};
 use crate::home::{Config, resolve_in};
 
-/// Put sessions into archive/, each as one .tar.zst, and take their folders out of sessions/
+/// Put sessions into archive/, each as one .tar.zst, and take their folders away
 ///
 /// A pack is read back and compared before the folder goes, and the folder is compared with it once more. Labels stay in
 /// the index. `wbhome unarchive` brings a session back exactly; `tar --zstd -xf` does so without wbhome. A session in
@@ -28,7 +28,7 @@ use crate::home::{Config, resolve_in};
   wbhome archive crawler --keep      the pack, and the folder too")]
 pub(super) struct ArchiveArgs {
     /// Sessions: ids, unique parts of ids, or @1 for the most recent
-    #[arg(required_unless_present = "idle", value_name = "SESSION", add = complete::sessions())]
+    #[arg(required_unless_present = "idle", value_name = "SESSION", add = complete::active_sessions())]
     sessions: Vec<String>,
     /// All sessions in which nothing was written for so long [default: [archive] idle in wbhome.toml]
     #[arg(long, value_name = "DURATION", num_args = 0..=1, value_parser = age, conflicts_with = "sessions")]

@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
     archive, backup, check, commit, complete, diff, doctor, drill, du, history, index, init, label,
-    ls, man, migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, search, show,
+    ls, man, migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, search, shell_init, show,
     unarchive,
 };
 
@@ -20,7 +20,12 @@ use super::{
     propagate_version = false,
     arg_required_else_help = true,
     disable_help_subcommand = true,
-    after_help = "Exit codes: 0 done · 1 failed · 2 usage · 3 done in part · 4 problems found · 10 no home · 11 locked · 12 newer format · 130 interrupted"
+    after_help = "Examples:
+  wbhome migrate ~/Drive/workbuddy_home ~/workbuddy_home    off the sync drive, once
+  wbhome ls --since 2w                                      what was done of late
+  wbhome show @1                                            where the last session stands
+
+Exit codes: 0 done · 1 failed · 2 usage · 3 done in part · 4 problems found · 10 no home · 11 locked · 12 newer format · 130 interrupted"
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -107,5 +112,6 @@ pub(super) enum Verb {
     Schedule(schedule::ScheduleArgs),
 
     Completions(complete::CompletionsArgs),
+    ShellInit(shell_init::ShellInitArgs),
     Man(man::ManArgs),
 }

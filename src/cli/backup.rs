@@ -19,9 +19,9 @@ mod run;
 mod verify;
 mod word;
 
-/// Back up the home into cold stores: folders on other disks, with packs of what changed and snapshots
+/// Back up the home into cold stores, which are folders on other disks
 ///
-/// A store is read with stock tools: the newest file of each folder below packs/ is what was last there.
+/// A store holds packs of what has changed, and snapshots that say which belong together. It is read with stock tools: the newest file of each folder below packs/ is what was last there.
 /// docs/disaster.md shows how.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -40,16 +40,22 @@ enum Action {
     /// Make a store, and add it to wbhome.toml
     Init(init::InitArgs),
     /// Pack what has changed since the last snapshot, and make a new one
+    #[command(after_help = "Examples:
+  wbhome backup run
+  wbhome backup run -n -v    what would be packed, and why")]
     Run(StoreArgs),
     /// List the snapshots, or the packs of a session
     Ls(ls::LsArgs),
     /// Read packs from beginning to end, and compare them with what was written
     Verify(verify::VerifyArgs),
     /// Remove snapshots older than [backup] keep, and packs that no snapshot needs
+    #[command(after_help = "Examples:
+  wbhome backup prune -n    what would go
+  wbhome backup prune --store /mnt/cold/wbhome")]
     Prune(StoreArgs),
     /// Bind a store to this home after it was restored or moved
     Adopt(word::AdoptArgs),
-    /// Accept that sessions are gone, or hold less than they did: what is kept of them goes in time
+    /// Accept that sessions are gone, or hold less: what is kept of them goes in time
     Accept(word::AcceptArgs),
 }
 
@@ -57,7 +63,7 @@ enum Action {
 #[derive(Debug, Args)]
 pub(super) struct StoreArgs {
     /// This store alone [default: each [[backup.store]] in wbhome.toml]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, add = complete::stores())]
     store: Option<PathBuf>,
 }
 

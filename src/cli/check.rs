@@ -22,7 +22,7 @@ use crate::state::Agent;
 mod empty;
 mod repair;
 
-/// Look for everything that is wrong: damage by sync clients, missing pieces, stale references
+/// Look for all that is wrong: damage by sync clients, missing pieces, stale references
 ///
 /// Nothing is changed without --repair or --empty-trash. Exit code 4 when something is wrong.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ mod repair;
   wbhome check --empty-trash --older 30d")]
 pub(super) struct CheckArgs {
     /// Only these sessions
-    #[arg(value_name = "SESSION", add = complete::sessions())]
+    #[arg(value_name = "SESSION", add = complete::active_sessions())]
     sessions: Vec<String>,
     /// Also read every archive, and compare it with its manifest and with the index
     #[arg(long, conflicts_with_all = ["repair", "empty_trash"])]

@@ -31,7 +31,7 @@ use crate::home::{Config, Index, resolve_in};
   wbhome commit -n                             what would be committed")]
 pub(super) struct CommitArgs {
     /// Only these sessions: ids, unique parts of ids, or @1 for the most recent
-    #[arg(value_name = "SESSION", add = complete::sessions())]
+    #[arg(value_name = "SESSION", add = complete::active_sessions())]
     sessions: Vec<String>,
     /// The message, instead of one that says what changed
     #[arg(short, long, value_name = "MSG")]

@@ -31,7 +31,7 @@ const HEADING: Style = AnsiColor::Cyan.on_default();
   wbhome diff crawler --raw > crawler.patch      as a patch that git apply takes in the home")]
 pub(super) struct DiffArgs {
     /// A session, or something in it
-    #[arg(value_name = "SESSION[/PATH]", add = complete::sessions())]
+    #[arg(value_name = "SESSION[/PATH]", add = complete::inside_sessions())]
     what: String,
     /// Since when [default: the last commit]
     #[arg(value_name = "REV")]

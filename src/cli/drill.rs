@@ -15,7 +15,7 @@ use crate::disaster::drill::{self, BlindSpot, Data, OfKind, Plan, Report, Reques
 use crate::home::Home;
 use crate::state;
 
-/// Rehearse a disaster: rebuild the home from store and history in a scratch folder, and compare
+/// Rehearse a disaster: rebuild the home in a scratch folder, and compare
 ///
 /// Tells what would be back as it is now, what as it was and as of when, what would be lost, how long it takes, and what no
 /// backup holds. The scratch folder is removed afterwards; the report is kept in .wbhome/drills/. Exit code 4 when something

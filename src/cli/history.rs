@@ -21,10 +21,10 @@ use crate::history::{self, Change, ChangeKind, Log, LogRequest, Touched};
   wbhome history crawler                             when it changed, and what of it
   wbhome history -v crawler --limit 3                every file of the last three commits
   wbhome history crawler/memory/notes.md --limit 0   all versions of a file
-  Each of them: wbhome diff, wbhome restore --from git --at COMMIT")]
+  wbhome restore crawler --from git --at 3f2a9c1      what one of the commits holds")]
 pub(super) struct HistoryArgs {
     /// A session, or something in it
-    #[arg(value_name = "SESSION[/PATH]", add = complete::sessions())]
+    #[arg(value_name = "SESSION[/PATH]", add = complete::inside_sessions())]
     what: String,
     /// So many commits at most; 0 for all
     #[arg(long, value_name = "N", default_value_t = 20)]

@@ -36,7 +36,7 @@ pub(super) struct LabelArgs {
     #[arg(long)]
     no_project: bool,
     /// Mark it for sharing under this name (nothing is sent in this version)
-    #[arg(long, value_name = "SYNC_TAG", conflicts_with = "no_sync_tag")]
+    #[arg(long, value_name = "SYNC_TAG", conflicts_with = "no_sync_tag", add = complete::sync_tags())]
     sync_tag: Option<String>,
     /// Take the sync tag away
     #[arg(long)]

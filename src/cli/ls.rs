@@ -26,9 +26,7 @@ pub(super) struct LsArgs {
     /// Part of an id or title, or a glob for the whole of one
     pattern: Option<String>,
     /// active, archived, missing or removed; running: an agent works in it now
-    #[arg(long, value_name = "STATUS", add = clap_complete::ArgValueCandidates::new(|| {
-        ["active", "archived", "missing", "removed", "running"].map(clap_complete::CompletionCandidate::new).into()
-    }))]
+    #[arg(long, value_name = "STATUS", add = complete::statuses())]
     status: Option<String>,
     /// Of this agent
     #[arg(long, value_name = "AGENT", add = complete::agents())]

@@ -54,6 +54,9 @@ Where workbuddy_home is looked for, and what ~ means in references.
 .TP
 .B NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS
 Colour and width of what is printed.
+.TP
+.B COMPLETE
+Set by a shell that asks for completion; see shell\-init.
 .SH FILES
 .TP
 .I index.json
@@ -61,6 +64,9 @@ Identity, labels and status of every session. May be edited by hand.
 .TP
 .I wbhome.toml
 The settings of the home, each with a comment.
+.TP
+.I sessions/, archive/, projects/
+The sessions, packed sessions, links to the sessions of each project.
 .TP
 .I .wbhome/
 The tool's own: lock, journal, trash, the records of migrations.
@@ -122,6 +128,8 @@ fn with_examples(page: &str) -> String {
     let (extra, after) = rest.split_at(end);
     match extra.split_once('\n') {
         Some(("Examples:" | "Example:", lines)) => {
+            let lines = lines.split_inclusive('\n');
+            let lines: String = lines.take_while(|line| line.starts_with(' ')).collect();
             format!("{before}.SH EXAMPLES\n.nf\n{lines}.fi\n{after}")
         }
         _ => format!("{before}{after}"),

@@ -61,8 +61,14 @@ pub(super) struct MigrateArgs {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// What was done, what was found, how long the original should be kept
+    #[command(after_help = "Examples:
+  wbhome migrate status
+  wbhome migrate status --json | jq .keep_until")]
     Status,
     /// Compare home and original again from the disk, file by file
+    #[command(after_help = "Examples:
+  wbhome migrate verify
+  wbhome migrate verify -v    each difference by name")]
     Verify,
     /// Pack the original into one verified file, so that it may go two weeks later
     ///
@@ -74,6 +80,9 @@ enum Action {
     /// Give the agent application's own folder back as it was, unless it was changed since
     ///
     /// The home stays, for a person to remove.
+    #[command(after_help = "Examples:
+  wbhome migrate undo -n    what would be given back
+  wbhome migrate undo")]
     Undo {
         /// Take it back all the same; what was changed since goes to the trash
         #[arg(long)]

@@ -21,6 +21,7 @@ mod du;
 mod errors;
 mod findings;
 mod followed;
+mod help;
 mod history;
 mod index;
 mod init;
@@ -43,11 +44,12 @@ mod rm;
 mod rotate;
 mod schedule;
 mod search;
+mod shell_init;
 mod show;
 mod signals;
 mod unarchive;
 
-use clap::{CommandFactory, Parser};
+use clap::Parser;
 
 pub use args::Cli;
 
@@ -57,11 +59,15 @@ use output::Console;
 
 /// Runs the program: reads the command line, does what it says, prints what came of it.
 pub fn run() -> Exit {
-    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    if complete::answer() {
+        return Exit::Done;
+    }
     arm_failpoint();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return errors::usage(&error),
+        Err(error) => {
+            return errors::usage(&help::in_place_of(error, std::env::args_os()));
+        }
     };
     let console = Console::new(&cli.global);
     let stop = Stop::new();
@@ -115,6 +121,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Schedule(args) => schedule::run(args, global, console, ctx),
         Verb::Migrate(args) => migrate::run(args, global, console, ctx),
         Verb::Completions(args) => complete::run(args, console),
+        Verb::ShellInit(args) => shell_init::run(args, console),
         Verb::Man(args) => man::run(args, global, console),
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct NewArgs {
     #[arg(long, value_name = "TAG", add = complete::tags())]
     tag: Vec<String>,
     /// Mark it for sharing under this name (nothing is sent in this version)
-    #[arg(long, value_name = "SYNC_TAG")]
+    #[arg(long, value_name = "SYNC_TAG", add = complete::sync_tags())]
     sync_tag: Option<String>,
     /// A title for people
     #[arg(long, value_name = "TITLE")]

@@ -18,7 +18,7 @@ use crate::browse;
   less \"$(wbhome path crawler/logs/agent_run.log)\"")]
 pub(super) struct PathArgs {
     /// An id, a unique part of one, or @1 for the most recent; then a path inside, if you like
-    #[arg(value_name = "SESSION[/PATH]", add = complete::sessions())]
+    #[arg(value_name = "SESSION[/PATH]", add = complete::inside_active_sessions())]
     session: String,
 }
 

@@ -32,10 +32,15 @@ pub(super) fn current_folder() -> Result<PathBuf> {
 pub(super) fn named(global: &Global) -> Option<(PathBuf, &'static str)> {
     match &global.home {
         Some(home) => Some((home.clone(), "--home")),
-        None => std::env::var_os("WBHOME")
-            .filter(|home| !home.is_empty())
-            .map(|home| (PathBuf::from(home), "$WBHOME")),
+        None => named_by_environment(),
     }
+}
+
+/// The home that `$WBHOME` names.
+pub(super) fn named_by_environment() -> Option<(PathBuf, &'static str)> {
+    std::env::var_os("WBHOME")
+        .filter(|home| !home.is_empty())
+        .map(|home| (PathBuf::from(home), "$WBHOME"))
 }
 
 /// What a home's own records say is done only in a home that a person has named: they lead to other folders, too.

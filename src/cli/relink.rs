@@ -54,6 +54,9 @@ pub(super) struct RelinkArgs {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Take the newest relink back, unless something was changed since
+    #[command(after_help = "Examples:
+  wbhome relink undo -n    what would be changed back
+  wbhome relink undo")]
     Undo {
         /// Take it back all the same; what was changed since goes to the trash
         #[arg(long)]

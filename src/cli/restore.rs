@@ -21,7 +21,7 @@ use crate::sessions::restore::{self, Listing, Plan, Request};
 mod all;
 mod packed;
 
-/// Bring back a session, a file, everything that one command has put away, or a whole home
+/// Bring back a session, a file, what one command has put away, or a whole home
 ///
 /// Nothing that is there is written over: it is refused, and with --force goes into the trash itself. Without
 /// SESSION or ACT, lists what the trash holds. With --all, a whole home comes out of a backup store, into a folder that
@@ -32,13 +32,13 @@ mod packed;
   wbhome restore 20240603_crawler --from trash                     a session that was removed
   wbhome restore 20240615T120000Z-2 --from trash                   all that one command has done
   wbhome restore crawler/context/turn_005.json --from twin         the whole copy beside a torn file
-  wbhome restore crawler/memory --from git --at yesterday          as the last commit before today holds it
+  wbhome restore crawler/memory --from git --at yesterday          as the last commit before today
   wbhome restore crawler --from backup --at 2024-06-10             as the cold store has it
   wbhome restore crawler/memory --from archive                     out of the session's own archive
-  wbhome restore --all --from /mnt/cold/wbhome --to ~/workbuddy_home    a whole home, from nothing but a store")]
+  wbhome restore --all --from /mnt/cold/wbhome --to ~/workbuddy_home   a whole home, out of a store")]
 pub(super) struct RestoreArgs {
     /// A session or something in it; or an act of the trash
-    #[arg(value_name = "SESSION[/PATH]|ACT", add = complete::sessions())]
+    #[arg(value_name = "SESSION[/PATH]|ACT", add = complete::restorable())]
     what: Option<String>,
     /// From where: trash, twin, git, archive or backup; with --all, the folder of a backup store
     #[arg(long, value_name = "PLACE|STORE", value_hint = ValueHint::DirPath, add = complete::restore_places())]
@@ -55,7 +55,7 @@ pub(super) struct RestoreArgs {
     #[arg(long, conflicts_with = "what", requires = "to")]
     all: bool,
     /// This store alone, from backup [default: each [[backup.store]] in wbhome.toml, the one with the newest snapshot]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all")]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all", add = complete::stores())]
     store: Option<PathBuf>,
     /// Into a folder that is new or empty, and not into the home; from archive or backup, and with --all
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -28,7 +28,7 @@ const NAMED: usize = 20;
   wbhome rotate crawler --force  the logs of this session, due or not")]
 pub(super) struct RotateArgs {
     /// Only the logs of these sessions: ids, unique parts of ids, or @1 for the most recent
-    #[arg(value_name = "SESSION", add = complete::sessions())]
+    #[arg(value_name = "SESSION", add = complete::active_sessions())]
     sessions: Vec<String>,
     /// Cut logs that are not due, and those that are written without O_APPEND: these get a hole of NULs
     #[arg(long)]

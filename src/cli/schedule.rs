@@ -34,12 +34,21 @@ pub(super) struct ScheduleArgs {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// What would be installed and where, and what is installed now
+    #[command(after_help = "Examples:
+  wbhome schedule show
+  wbhome schedule show --with cron    the lines for a crontab")]
     Show(How),
     /// Install it, or bring what is installed up to date
     ///
     /// Shows what it is about to write, and asks. Run again, it changes only what is not as it should be.
+    #[command(after_help = "Examples:
+  wbhome schedule install --at 03:00
+  wbhome schedule install -n    what would be written, and where")]
     Install(How),
     /// Take out what `install` has put in, and nothing else
+    #[command(after_help = "Examples:
+  wbhome schedule remove
+  wbhome schedule remove -n    what would be taken out")]
     Remove,
 }
 

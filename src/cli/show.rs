@@ -38,7 +38,7 @@ use crate::home::{Home, RelPath, SessionId, Tally, turn_number};
   wbhome show old/artifacts/data.bin > data.bin")]
 pub(super) struct ShowArgs {
     /// An id, a unique part of one, or @1 for the most recent; then a path inside, if you like
-    #[arg(value_name = "SESSION[/PATH]", add = complete::sessions())]
+    #[arg(value_name = "SESSION[/PATH]", add = complete::inside_sessions())]
     session: OsString,
     /// The bytes of a turn on a terminal, too, where it is made readable else
     #[arg(long)]

@@ -23,7 +23,7 @@ use crate::home::{Home, resolve_in};
   wbhome unarchive crawler --keep     and its archive stays")]
 pub(super) struct UnarchiveArgs {
     /// Sessions: ids, unique parts of ids
-    #[arg(required = true, value_name = "SESSION", add = complete::sessions())]
+    #[arg(required = true, value_name = "SESSION", add = complete::archived_sessions())]
     sessions: Vec<String>,
     /// Leave the archives where they are
     #[arg(long)]

@@ -6,6 +6,7 @@
 //! checked.
 
 mod begin;
+mod brief;
 mod cache;
 mod config;
 mod cut;
@@ -36,6 +37,7 @@ pub mod trash;
 pub mod views;
 
 pub use begin::{begin, begin_again};
+pub use brief::{Brief, each_brief};
 pub use cache::{Cache, PackedCounts, SessionsStamp};
 pub use config::{
     Archive, Backup, Check, Command, Compress, Config, Drill, Every, Git, Nightly, OnFind, Relay,

@@ -256,7 +256,7 @@ impl Source {
 }
 
 /// The archive of a session, when there is one.
-pub(super) fn open_pack(home: &Home, id: &SessionId) -> Result<Option<Pack>> {
+pub(in crate::browse) fn open_pack(home: &Home, id: &SessionId) -> Result<Option<Pack>> {
     let path = home.archive_of(id);
     let is_file = disk::stat(&path)?.is_some_and(|meta| meta.kind == FileKind::File);
     is_file.then(|| Pack::open(&path)).transpose()

@@ -11,7 +11,7 @@ use crate::base::human;
   wbhome backup adopt /mnt/cold/wbhome    after the home was restored or moved to where it is now")]
 pub(super) struct AdoptArgs {
     /// The store
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, add = complete::stores())]
     dir: PathBuf,
     /// Also a store of another home, in whose place this one comes
     #[arg(long)]

@@ -1,0 +1,183 @@
+//! elvish and PowerShell. Both know values from text: they get each candidate as a line of JSON.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+
+use clap_complete::env::EnvCompleter;
+use serde_json::json;
+
+use super::shells::{Offer, ask, quoted};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elvish;
+
+const ELVISH: &str = r#"set edit:completion:arg-completer[BIN] = {|@words|
+    env VAR=elvish PROGRAM -- $@words 2>/dev/null | from-json | each {|offer|
+        edit:complex-candidate $offer[value] &display=$offer[display] &code-suffix=$offer[suffix]
+    }
+}
+"#;
+
+impl EnvCompleter for Elvish {
+    fn name(&self) -> &'static str {
+        "elvish"
+    }
+
+    fn is(&self, name: &str) -> bool {
+        name == "elvish"
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        _name: &str,
+        bin: &str,
+        completer: &str,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        let script = ELVISH
+            .replace("VAR", var)
+            .replace("BIN", bin)
+            .replace("PROGRAM", &for_elvish(completer));
+        buf.write_all(script.as_bytes())
+    }
+
+    /// `args`: the words, as they are meant, up to the cursor.
+    fn write_complete(
+        &self,
+        command: &mut clap::Command,
+        args: Vec<OsString>,
+        folder: Option<&Path>,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        let current = args.len().saturating_sub(1);
+        for offer in ask(command, (args, current), true, folder)?.all {
+            let Some(value) = offer.value.to_str() else {
+                continue;
+            };
+            let suffix = if offer.is_folder() { "" } else { " " };
+            let offer = json!({"value": value, "display": shown(&offer), "suffix": suffix});
+            writeln!(buf, "{offer}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Quotes in quotes are doubled.
+pub(super) fn for_elvish(text: &str) -> String {
+    match text.contains('\'') {
+        true => format!("'{}'", text.replace('\'', "''")),
+        false => quoted(text),
+    }
+}
+
+fn shown(offer: &Offer) -> String {
+    let name = crate::base::human::path(offer.value.as_ref());
+    match &offer.help {
+        Some(help) => format!("{name}  {help}"),
+        None => name,
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Power;
+
+/// The words go through the environment: before version 7.3 PowerShell loses empty arguments, and quotes in them.
+const POWER: &str = r#"Register-ArgumentCompleter -Native -CommandName BIN -ScriptBlock {
+    param($wordToComplete, $commandAst, $cursorPosition)
+    $words = @($commandAst.CommandElements | Where-Object { $_.Extent.StartOffset -lt $cursorPosition } | ForEach-Object {
+        if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.Extent.Text }
+    })
+    if ($wordToComplete -eq '') { $words += '' }
+    $before = $env:VAR
+    $env:VAR = 'powershell'
+    $env:_WBHOME_WORDS = ConvertTo-Json -Compress -InputObject @($words)
+    $offers = @(& PROGRAM -- words 2>$null)
+    Remove-Item Env:\_WBHOME_WORDS
+    if ($null -eq $before) { Remove-Item Env:\VAR } else { $env:VAR = $before }
+    $offers | ForEach-Object {
+        $offer = $_ | ConvertFrom-Json
+        [System.Management.Automation.CompletionResult]::new($offer.text, $offer.display, 'ParameterValue', $offer.help)
+    }
+}
+"#;
+
+impl EnvCompleter for Power {
+    fn name(&self) -> &'static str {
+        "powershell"
+    }
+
+    fn is(&self, name: &str) -> bool {
+        matches!(name, "powershell" | "pwsh" | "powershell_ise")
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        _name: &str,
+        bin: &str,
+        completer: &str,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        let script = POWER
+            .replace("VAR", var)
+            .replace("BIN", bin)
+            .replace("PROGRAM", &for_power(completer));
+        buf.write_all(script.as_bytes())
+    }
+
+    /// The words, as they are meant, stand in the environment as a JSON array.
+    fn write_complete(
+        &self,
+        command: &mut clap::Command,
+        _args: Vec<OsString>,
+        folder: Option<&Path>,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        let words = std::env::var("_WBHOME_WORDS").unwrap_or_default();
+        let words: Vec<String> = serde_json::from_str(&words)?;
+        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+        let current = words.len().saturating_sub(1);
+        for offer in ask(command, (words, current), true, folder)?.all {
+            let Some(value) = offer.value.to_str() else {
+                continue;
+            };
+            let display = crate::base::human::escape(value);
+            let help = offer.help.as_deref().unwrap_or(value);
+            let offer = json!({"text": for_power(value), "display": display, "help": help});
+            writeln!(buf, "{offer}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Quotes in quotes are doubled; what looks like quotes counts as such.
+pub(super) fn for_power(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '=' | ':');
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    let mut out = String::from("'");
+    for c in text.chars() {
+        if matches!(c, '\'' | '\u{2018}'..='\u{201b}') {
+            out.push(c);
+        }
+        out.push(c);
+    }
+    out.push('\'');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_are_doubled() {
+        assert_eq!(for_elvish("/a b/it's"), "'/a b/it''s'");
+        assert_eq!(for_elvish("wbhome"), "wbhome");
+        assert_eq!(for_power("20240603_数据"), "20240603_数据");
+        assert_eq!(for_power("it's $x"), "'it''s $x'");
+    }
+}
