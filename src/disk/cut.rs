@@ -125,7 +125,7 @@ pub fn means(dir: &Dir, log: &File) -> io::Result<Means> {
         return Ok(Means::Truncate);
     }
     // One byte is never whole blocks. A file without extents says first that it can not at all.
-    if !is_refused(collapse::collapse(log, 0, 1))? {
+    if !asks_for_whole_blocks(collapse::collapse(log, 0, 1))? {
         return Ok(Means::Truncate);
     }
     #[allow(
@@ -137,8 +137,8 @@ pub fn means(dir: &Dir, log: &File) -> io::Result<Means> {
     while block <= LARGEST_CLUSTER {
         let scratch = NewFile::create(dir)?;
         scratch.file().set_len(3 * block)?;
-        let refused = is_refused(collapse::collapse(scratch.file(), 0, block))?;
-        if !refused && Meta::of(scratch.file())?.size == 2 * block {
+        let too_small = asks_for_whole_blocks(collapse::collapse(scratch.file(), 0, block))?;
+        if !too_small && Meta::of(scratch.file())?.size == 2 * block {
             return Ok(Means::Collapse { block });
         }
         block *= 2;
@@ -146,10 +146,10 @@ pub fn means(dir: &Dir, log: &File) -> io::Result<Means> {
     Ok(Means::Truncate)
 }
 
-/// Whether it was not whole blocks. That it can not be done at all is no error; all else is: a log is not to be truncated
-/// because a disk has trouble.
+/// Whether it was refused because it was not whole blocks. That it can not be done at all is no error; all else is: a log
+/// is not to be truncated because a disk has trouble.
 #[cfg(target_os = "linux")]
-fn is_refused(collapsed: io::Result<()>) -> io::Result<bool> {
+fn asks_for_whole_blocks(collapsed: io::Result<()>) -> io::Result<bool> {
     let error = match collapsed {
         Ok(()) => return Ok(false),
         Err(error) => error,
@@ -410,7 +410,8 @@ impl Cut {
     }
 
     /// Takes out of the log what its copy holds. `fresh` says that the log has not been cut since it was copied: either the
-    /// copy has just been made, or nobody has touched the log. Afterwards [`Cut::clear`] has to be called, when it has been noted that it is out.
+    /// copy has just been made, or nobody has touched the log. Afterwards [`Cut::clear`] has to be called, when it has been
+    /// noted that it is out.
     ///
     /// # Errors
     /// What the system says. The same call goes on from there.
@@ -424,6 +425,12 @@ impl Cut {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Taken::Changed),
             taken => taken,
         }
+    }
+
+    /// Whether the log has got a second name, under which it would change, too, and holds all that its copy does: what a
+    /// power cut has left half done is not that, and has to be completed.
+    fn is_linked(&self, log: &File, copy: &File) -> io::Result<bool> {
+        Ok(has_more_names(log)? && is_copied(log, copy, (self.from, self.end), |_| None)?)
     }
 
     /// Blanks what is left of the mark.

@@ -139,7 +139,8 @@ impl LogCut {
                 }
                 Taken::Linked => {
                     // The log holds all of it.
-                    dir.unlink(name(&self.rotated)).map_err(fail)?;
+                    let gone = dir.unlink(name(&self.rotated)).and_then(|()| dir.sync());
+                    gone.map_err(fail)?;
                     return Ok(CutEnd::Linked);
                 }
             }

@@ -6,10 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::outcome::{CutLog, How, Left, Reason, Writer};
-use super::{
-    Found, Request, Why, left_for_its_line, left_for_its_names, left_for_its_writer,
-    left_for_what_it_is, names,
-};
+use super::{Found, Request, Why, left, names};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, Means, Meta, NewFile, SLICE, Xattrs};
 use crate::home::journal::{self, Step};
@@ -34,7 +31,7 @@ pub(super) fn cut(
     let fail = |e: io::Error| told(e, &path, context);
     let dir = log_folder(home, &found.folder).map_err(fail)?;
     let Some(meta) = dir.find(&found.name).map_err(fail)? else {
-        return Ok(Err(gone(found)));
+        return Ok(Err(left::gone(found)));
     };
     if found.name.len() + names::LONGER > LONGEST_NAME {
         return Err(Error::failed("has a name too long for a time to be added:")
@@ -45,19 +42,19 @@ pub(super) fn cut(
         meta,
         ..found.clone()
     };
-    if let Some(left) = left_for_what_it_is(&now).or_else(|| left_for_its_names(&now)) {
+    if let Some(left) = left::for_its_kind(&now).or_else(|| left::for_its_names(&now)) {
         return Ok(Err(left));
     }
     let writers = plain_writers(&path);
     if !request.force
-        && let Some(left) = left_for_its_writer(&now, writers.clone())
+        && let Some(left) = left::for_its_writer(&now, writers.clone())
     {
         return Ok(Err(left));
     }
     let log = disk::open_log(&dir, &found.name).map_err(fail)?;
     let known = rotations.of(&found.path()).map_or(0, |known| known.blank);
     let Some(extent) = Extent::of(&dir, &log, known).map_err(fail)? else {
-        return Ok(Err(left_for_its_line(&now)));
+        return Ok(Err(left::for_its_line(&now)));
     };
     if extent.from == extent.end && request.settings.not_empty {
         return Ok(Err(Left::new(
@@ -70,7 +67,7 @@ pub(super) fn cut(
     let copy = copied(&dir, &log, &extent, context).map_err(fail)?;
     // It may have got another name, or given its own to another file: there was time.
     if let Some(meta) = dir.find(&found.name).map_err(fail)?
-        && let Some(left) = left_for_its_names(&Found {
+        && let Some(left) = left::for_its_names(&Found {
             meta,
             ..found.clone()
         })
@@ -97,8 +94,8 @@ pub(super) fn cut(
     let end = carry(home, &dir, copy, &cut, rotations, context)?;
     if end == CutEnd::Linked {
         let meta = Meta::of(&log).map_err(fail)?;
-        let left = left_for_its_names(&Found { meta, ..now });
-        return Ok(Err(left.unwrap_or_else(|| gone(found))));
+        let left = left::for_its_names(&Found { meta, ..now });
+        return Ok(Err(left.unwrap_or_else(|| left::gone(found))));
     }
     let how = match (end, extent.means) {
         (CutEnd::Out, Means::Truncate) => How::Truncate,
@@ -117,12 +114,6 @@ pub(super) fn cut(
         bytes: rotated.size,
         writers,
     }))
-}
-
-/// One that was removed, or got another name, since it was found.
-pub(super) fn gone(found: &Found) -> Left {
-    let why = "is not there any more".to_owned();
-    Left::new(found, Reason::NoLine, why, None)
 }
 
 /// The copy gets its name when it is written down what it is for; then what it holds is taken out of the log.

@@ -153,9 +153,7 @@ fn over_total(families: &[Family], most: u64) -> Vec<(usize, usize)> {
 /// What would go and be compressed once the logs that are due are cut. What compressing would save is not foreseen.
 pub(super) fn foresee(home: &Home, plan: &mut Plan, request: &Request, context: &Context) {
     let now = context.clock.now();
-    let mut failed = Vec::new();
-    let mut families = families(home, &plan.logs, &mut failed);
-    plan.failed.extend(failed);
+    let mut families = families(home, &plan.logs, &mut plan.failed);
     let is_due = |log: &&Planned| log.due.is_some();
     let due: BTreeMap<PathBuf, u64> = plan
         .logs
@@ -179,17 +177,14 @@ pub(super) fn foresee(home: &Home, plan: &mut Plan, request: &Request, context: 
             family.generations.insert(0, generation);
         }
     }
-    let mut take = |family: &mut Family, n: usize, beyond| {
-        plan.removed.extend(family.take(n, beyond).1);
-    };
     for family in &mut families {
         for (n, beyond) in family.beyond(request, now) {
-            take(family, n, beyond);
+            plan.removed.extend(family.take(n, beyond).1);
         }
     }
     if let Some(most) = request.settings.max_total {
         for (f, n) in over_total(&families, most) {
-            take(&mut families[f], n, Beyond::MaxTotal);
+            plan.removed.extend(families[f].take(n, Beyond::MaxTotal).1);
         }
     }
     for family in &families {
@@ -207,12 +202,15 @@ pub(super) fn tend(
     outcome: &mut Outcome,
     context: &Context,
 ) {
+    let mut all = families(home, logs, &mut outcome.failed);
     if request.lets_go {
-        by_count_and_age(home, logs, request, outcome, context);
+        go_by_count_and_age(home, &mut all, request, outcome, context);
     }
-    compress_all(home, logs, request, outcome, context);
-    if request.lets_go {
-        by_total(home, logs, request, outcome);
+    compress_all(home, &all, request, outcome, context);
+    if request.lets_go && request.settings.max_total.is_some() {
+        // What is compressed is shorter now. What could not be listed was told.
+        let mut all = families(home, logs, &mut Vec::new());
+        go_by_total(home, &mut all, request, outcome);
     }
 }
 
@@ -224,20 +222,20 @@ pub(super) fn let_go(
     outcome: &mut Outcome,
     context: &Context,
 ) {
-    by_count_and_age(home, logs, request, outcome, context);
-    by_total(home, logs, request, outcome);
+    let mut all = families(home, logs, &mut outcome.failed);
+    go_by_count_and_age(home, &mut all, request, outcome, context);
+    go_by_total(home, &mut all, request, outcome);
 }
 
-fn by_count_and_age(
+fn go_by_count_and_age(
     home: &LockedHome,
-    logs: &[Planned],
+    all: &mut [Family],
     request: &Request,
     outcome: &mut Outcome,
     context: &Context,
 ) {
     let now = context.clock.now();
-    // What can not be listed is told when the rest is compressed.
-    for mut family in families(home, logs, &mut Vec::new()) {
+    for family in all {
         for (n, beyond) in family.beyond(request, now) {
             let gone = family.take(n, beyond);
             remove(home, &family.folder, gone, outcome);
@@ -245,26 +243,24 @@ fn by_count_and_age(
     }
 }
 
-fn by_total(home: &LockedHome, logs: &[Planned], request: &Request, outcome: &mut Outcome) {
+fn go_by_total(home: &LockedHome, all: &mut [Family], request: &Request, outcome: &mut Outcome) {
     let Some(most) = request.settings.max_total else {
         return;
     };
-    let mut families = families(home, logs, &mut Vec::new());
-    for (f, n) in over_total(&families, most) {
-        let gone = families[f].take(n, Beyond::MaxTotal);
-        remove(home, &families[f].folder, gone, outcome);
+    for (f, n) in over_total(all, most) {
+        let gone = all[f].take(n, Beyond::MaxTotal);
+        remove(home, &all[f].folder, gone, outcome);
     }
 }
 
 fn compress_all(
     home: &LockedHome,
-    logs: &[Planned],
+    all: &[Family],
     request: &Request,
     outcome: &mut Outcome,
     context: &Context,
 ) {
-    let mut failed = Vec::new();
-    for family in families(home, logs, &mut failed) {
+    for family in all {
         for generation in family.uncompressed(request) {
             if context.stop.raised() {
                 outcome.interrupted = true;
@@ -275,12 +271,11 @@ fn compress_all(
                 Err(_) if context.stop.raised() => outcome.interrupted = true,
                 Err(error) => {
                     let path = family.folder.join(generation.plain().unwrap_or_default());
-                    failed.push(Failed::of(path.into(), &error));
+                    outcome.failed.push(Failed::of(path.into(), &error));
                 }
             }
         }
     }
-    outcome.failed.append(&mut failed);
 }
 
 fn remove(home: &Home, folder: &Path, gone: (Generation, Vec<Removed>), outcome: &mut Outcome) {

@@ -156,17 +156,12 @@ fn compile(glob: &str, state: &[PathBuf]) -> Result<Option<(Option<PathBuf>, Vec
 
 /// Whether the folder is there that an absolute glob names before the first part with a wildcard.
 fn leads_somewhere(parts: &[Part]) -> bool {
-    let names = parts.iter().map_while(|part| match part {
-        Part::Name(name) => Some(name),
+    let folders = parts.split_last().map_or(&[][..], |(_, folders)| folders);
+    let names = folders.iter().map_while(|part| match part {
+        Part::Name(name) => Some(name.as_os_str()),
         _ => None,
     });
-    let mut folder: PathBuf = std::iter::once(OsStr::new("/").to_owned())
-        .chain(names.cloned())
-        .collect();
-    if folder.components().count() > parts.len() {
-        // The last one is the log.
-        folder.pop();
-    }
+    let folder: PathBuf = std::iter::once(OsStr::new("/")).chain(names).collect();
     disk::exists(&folder)
 }
 

@@ -11,6 +11,7 @@ mod cutting;
 mod due;
 mod family;
 mod find;
+mod left;
 mod names;
 mod outcome;
 mod retire;
@@ -18,11 +19,12 @@ mod retire;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use jiff::ZonedDateTime;
 use serde::Serialize;
 
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total};
-use crate::disk::{self, FileKind, OpenFile};
+use crate::disk::{self, OpenFile};
 use crate::home::{self, Home, LockedHome, Rotations, SessionId};
 
 pub use due::{Rest, Why};
@@ -106,49 +108,67 @@ pub fn plan(home: &Home, request: &Request, context: &Context) -> Result<Plan> {
     }
     let writers = Writers::look(home, &finds.logs);
     for found in finds.logs {
-        let path = found.path();
-        if let Some(left) = left_for_what_it_is(&found) {
-            plan.left.push(left);
-            continue;
+        match look_at(found, home, request, &rotations, &writers, &now) {
+            Looked::Log(log) => plan.logs.push(log),
+            Looked::Left(left) => plan.left.push(left),
         }
-        let known = rotations.of(&path);
-        let noted = known.map_or(0, |known| known.blank);
-        let decide = |bytes| due::decide(&request.settings, known, bytes, request.force, &now);
-        let mut bytes = found.meta.size;
-        let mut holds_lines = true;
-        // Every log that is cut leaves a blank line, and is looked at each time; others when it matters.
-        if noted > 0 || decide(bytes).is_ok() {
-            let (blank, end) = lines_of(home, &found, noted);
-            bytes = bytes.saturating_sub(blank);
-            holds_lines = end > blank || bytes == 0;
-        }
-        let decided = decide(bytes);
-        if decided.is_ok() {
-            let left = match holds_lines {
-                true => left_for_its_names(&found),
-                false => Some(left_for_its_line(&found)),
-            };
-            let left = left.or_else(|| match request.force {
-                true => None,
-                false => left_for_its_writer(&found, writers.of(home, &found)),
-            });
-            if let Some(left) = left {
-                plan.left.push(left);
-                continue;
-            }
-        }
-        plan.logs.push(Planned {
-            path: path.into(),
-            session: found.session.clone(),
-            bytes,
-            due: decided.as_ref().ok().copied(),
-            rest: decided.err(),
-            found,
-        });
     }
     family::foresee(home, &mut plan, request, context);
     plan.rotations = rotations;
     Ok(plan)
+}
+
+/// What is to become of a log that was found.
+enum Looked {
+    Log(Planned),
+    Left(Left),
+}
+
+fn look_at(
+    found: Found,
+    home: &Home,
+    request: &Request,
+    rotations: &Rotations,
+    writers: &Writers,
+    now: &ZonedDateTime,
+) -> Looked {
+    if let Some(left) = left::for_its_kind(&found) {
+        return Looked::Left(left);
+    }
+    let path = found.path();
+    let known = rotations.of(&path);
+    let noted = known.map_or(0, |known| known.blank);
+    let decide = |bytes| due::decide(&request.settings, known, bytes, request.force, now);
+    let mut bytes = found.meta.size;
+    let mut holds_lines = true;
+    // Every log that is cut leaves a blank line, and is looked at each time; others when it matters.
+    if noted > 0 || decide(bytes).is_ok() {
+        let (blank, end) = lines_of(home, &found, noted);
+        bytes = bytes.saturating_sub(blank);
+        holds_lines = end > blank || bytes == 0;
+    }
+    let decided = decide(bytes);
+    if decided.is_ok() {
+        let left = match holds_lines {
+            true => left::for_its_names(&found),
+            false => Some(left::for_its_line(&found)),
+        };
+        let left = left.or_else(|| match request.force {
+            true => None,
+            false => left::for_its_writer(&found, writers.of(home, &found)),
+        });
+        if let Some(left) = left {
+            return Looked::Left(left);
+        }
+    }
+    Looked::Log(Planned {
+        path: path.into(),
+        session: found.session.clone(),
+        bytes,
+        due: decided.as_ref().ok().copied(),
+        rest: decided.err(),
+        found,
+    })
 }
 
 /// Does it. What goes wrong with one log does not stop the others.
@@ -204,7 +224,7 @@ pub fn apply(
             Err(_) if context.stop.raised() => outcome.interrupted = true,
             // Removed in the middle of it.
             Err(_) if !disk::exists(&home.root().join(&*log.path)) => {
-                outcome.left.push(cutting::gone(&log.found));
+                outcome.left.push(left::gone(&log.found));
             }
             Err(error) => outcome.failed.push(Failed::of(log.path.clone(), &error)),
         }
@@ -234,51 +254,6 @@ fn lines_of(home: &Home, found: &Found, noted: u64) -> (u64, u64) {
         });
     // What can not be read is told when it is to be cut.
     read.unwrap_or((0, found.meta.size))
-}
-
-/// What has no whole line yet.
-fn left_for_its_line(found: &Found) -> Left {
-    Left::new(
-        found,
-        Reason::NoLine,
-        "holds no whole line yet".to_owned(),
-        None,
-    )
-}
-
-/// What has no lines of its own.
-fn left_for_what_it_is(found: &Found) -> Option<Left> {
-    let (reason, why) = match found.meta.kind {
-        FileKind::File => return None,
-        FileKind::Symlink => (
-            Reason::Symlink,
-            "is a symbolic link; what it points to is cut where a glob names it".to_owned(),
-        ),
-        kind => (Reason::Special, format!("is {}", kind.described())),
-    };
-    Some(Left::new(found, reason, why, None))
-}
-
-/// What has more names than one.
-fn left_for_its_names(found: &Found) -> Option<Left> {
-    let names = found.meta.nlink;
-    let why = format!("has {names} names (hard links), and would change under all of them");
-    let hint = "leave it one name: copy it where the other names are";
-    (names > 1).then(|| Left::new(found, Reason::HardLinked, why, Some(hint)))
-}
-
-/// A log that somebody writes at a place of their own: after a cut they go on there, behind a hole.
-fn left_for_its_writer(found: &Found, writers: Vec<Writer>) -> Option<Left> {
-    let first = writers.first()?;
-    let why = format!(
-        "is written by {} (process {}) without O_APPEND, and would get a hole of NULs",
-        crate::base::human::escape(&first.program),
-        first.pid
-    );
-    let hint = "have it opened for appending (`>>`, mode \"a\"); `wbhome rotate --force` cuts it all the same";
-    let mut left = Left::new(found, Reason::PlainWriter, why, Some(hint));
-    left.writers = writers;
-    Some(left)
 }
 
 /// Who writes to which log without `O_APPEND`.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::{Cut, MARK, Taken, blank, forget, has_more_names, is_copied, stands_at};
+use super::{Cut, MARK, Taken, blank, forget, is_copied, stands_at};
 use crate::base::failpoint;
 use crate::disk::Meta;
 
@@ -44,8 +44,7 @@ pub(super) fn take_out(cut: &Cut, block: u64, log: &File, copy: &File) -> io::Re
             if !is_copied(log, copy, (cut.from, cut.end), also)? {
                 return Ok(Taken::Changed);
             }
-            // What a power cut has left is no whole copy.
-            if has_more_names(log)? && is_copied(log, copy, (cut.from, cut.end), |_| None)? {
+            if cut.is_linked(log, copy)? {
                 return Ok(Taken::Linked);
             }
             failpoint::hit("cut.unmarked");
@@ -161,7 +160,7 @@ fn blank_all(cut: &Cut, log: &File, copy: &File) -> io::Result<Taken> {
     if !is_copied(log, copy, (cut.from, cut.end), |_| Some(b' '))? {
         return Ok(Taken::Changed);
     }
-    if has_more_names(log)? && is_copied(log, copy, (cut.from, cut.end), |_| None)? {
+    if cut.is_linked(log, copy)? {
         return Ok(Taken::Linked);
     }
     failpoint::hit("cut.unblanked");

@@ -270,10 +270,25 @@ fn what_the_disk_does_not_take_out_is_blanked_and_taken_out_the_next_time() {
     assert!(held == more && log.text().len() as u64 == left);
 }
 
+/// Cuts a log whose copy holds this.
+fn taken_out(log: &Log, held: &str, means: Means) -> Taken {
+    let dir = Dir::open(log.folder.path()).unwrap();
+    let file = open_log(&dir, OsStr::new("run.log")).unwrap();
+    let copy = NewFile::create(&dir).unwrap();
+    copy.file().write_all_at(held.as_bytes(), 0).unwrap();
+    let cut = Cut {
+        from: 0,
+        end: held.len() as u64,
+        means,
+        slice: SLICE,
+        id: 3,
+    };
+    cut.take_out(&file, copy.file(), true).unwrap()
+}
+
 #[test]
 fn a_log_that_was_begun_anew_is_left_alone() {
     let log = Log::new();
-    let dir = Dir::open(log.folder.path()).unwrap();
     for means in [Means::Collapse { block: 4096 }, Means::Truncate] {
         for (held, now) in [
             ("one\ntwo\n", "another\n"),
@@ -282,17 +297,7 @@ fn a_log_that_was_begun_anew_is_left_alone() {
             (&*"line\n".repeat(4000), &*"other\n".repeat(5000)),
         ] {
             std::fs::write(log.path(), now).unwrap();
-            let file = open_log(&dir, OsStr::new("run.log")).unwrap();
-            let copy = NewFile::create(&dir).unwrap();
-            copy.file().write_all_at(held.as_bytes(), 0).unwrap();
-            let cut = Cut {
-                from: 0,
-                end: held.len() as u64,
-                means,
-                slice: SLICE,
-                id: 3,
-            };
-            let taken = cut.take_out(&file, copy.file(), true).unwrap();
+            let taken = taken_out(&log, held, means);
             assert_eq!(taken, Taken::Changed, "{held:.9} {now:.9}");
             assert!(log.text() == now.as_bytes());
         }
@@ -302,23 +307,12 @@ fn a_log_that_was_begun_anew_is_left_alone() {
 #[test]
 fn a_log_that_has_got_a_second_name_is_left_alone() {
     let log = Log::new();
-    let dir = Dir::open(log.folder.path()).unwrap();
     for means in [Means::Collapse { block: 4096 }, Means::Truncate] {
         for held in ["one\ntwo\n".to_owned(), "line\n".repeat(4000)] {
             std::fs::write(log.path(), &held).unwrap();
             let other = log.folder.path().join("other");
             std::fs::hard_link(log.path(), &other).unwrap();
-            let file = open_log(&dir, OsStr::new("run.log")).unwrap();
-            let copy = NewFile::create(&dir).unwrap();
-            copy.file().write_all_at(held.as_bytes(), 0).unwrap();
-            let cut = Cut {
-                from: 0,
-                end: held.len() as u64,
-                means,
-                slice: SLICE,
-                id: 3,
-            };
-            let taken = cut.take_out(&file, copy.file(), true).unwrap();
+            let taken = taken_out(&log, &held, means);
             assert_eq!(taken, Taken::Linked, "{means:?} {}", held.len());
             assert!(log.text() == held.as_bytes());
             std::fs::remove_file(other).unwrap();
