@@ -9,7 +9,7 @@
 mod support;
 
 use insta::assert_snapshot;
-use support::{Place, has_tool};
+use support::Place;
 use unicode_width::UnicodeWidthStr;
 
 /// Three sessions on the disk, and entries for one that is missing, one archived and one removed.

@@ -7,8 +7,8 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
     archive, backup, check, commit, complete, diff, doctor, drill, du, history, index, init, label,
-    ls, man, migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, search, shell_init, show,
-    unarchive,
+    ls, man, migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, search,
+    shell_init, show, unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
