@@ -3,7 +3,7 @@
 #
 #   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory commit archive archive-large
 #                                      backup restore rotate rotate-lost rotate-large search
-#                                      search-archived start complete (default: all)
+#                                      search-archived start ls complete (default: all)
 #   benches/compare.sh render     RESULTS.md again from benches/results.tsv, nothing measured
 #
 # Each job replaces its own rows in benches/results.tsv and leaves the others. A trial (fewer than 400 sessions, 5 runs
@@ -31,7 +31,7 @@ export LC_ALL=C.UTF-8
 unset WBHOME CDPATH
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore rotate rotate-lost rotate-large search search-archived start complete"
+readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore rotate rotate-lost rotate-large search search-archived start ls complete"
 readonly RUNS=${RUNS:-5} SESSIONS=${SESSIONS:-420} LOG_MIB=${LOG_MIB:-5120}
 readonly PLACES=${PLACES:-disk shm} SHM_DIR=${SHM_DIR:-/dev/shm} SETTLE=${SETTLE:-400} KEEP=${KEEP:-}
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -670,7 +670,6 @@ same_homes() { # HOME OURS PEER
   say "check: the same $(wc -l <"$of") entries on both sides"
 }
 
-# With what bash needs to start any program in it; that is what the peer shows.
 # One log of 1 GB, cut by ours and by logrotate in turn: at rest, and while somebody appends 100,000 lines a second. Neither
 # compresses what it cuts out. The writer says how long its longest write took; its lines are numbered, so that what is lost
 # can be counted.
@@ -904,6 +903,7 @@ job_search_archived() {
   done_with "$work"
 }
 
+# With what bash needs to start any program in it; that is what the peer shows.
 here_start() {
   local n begin end our_ms=() peer_ms=()
   local times=$((RUNS < 5 ? 10 : 200))
@@ -923,16 +923,48 @@ here_start() {
     our_mib '' their_mib '' input '' command start
 }
 
+# A home whose index names 10,000 sessions.
+ten_thousand() { # HOME
+  "$WBHOME_BIN" init -q "$1"
+  perl -e 'use POSIX; print "[\n"; for my $n (0 .. 9999) {
+    my $day = strftime("%Y-%m-%d", gmtime(1577836800 + 86400 * int($n * 0.183))); my $id = ($day =~ tr/-//dr) . "_task_$n";
+    printf "%s  {\n    \"id\": \"%s\",\n    \"status\": \"%s\",\n    \"title\": \"What was to be done for customer %d\",\n    \"agent\": \"research_agent\",\n    \"project\": \"project_%d\",\n    \"tags\": [\n      \"web\",\n      \"t%d\"\n    ],\n    \"sync_tag\": null,\n    \"created_at\": \"%sT09:00:00+08:00\",\n    \"archived_at\": null,\n    \"session_id\": \"8e0f5f1c-1d2e-4b8e-9a7b-%012d\",\n    \"archive\": null\n  }",
+      $n ? ",\n" : "", $id, $n % 3 ? "active" : "archived", $n % 97, $n % 40, $n % 15, $day, $n; } print "\n]\n"' >"$1/index.json"
+}
+
+# All of 10,000 sessions, each with a turn, as they are listed into a pipe; and the file names alone, by `ls`.
+here_ls() {
+  local home n begin end our_ms=() peer_ms=() times=$((RUNS < 5 ? 5 : 50))
+  home=$(mktemp -d "$BENCH_DIR/wbhome-race.XXXXXX")
+  FOLDERS+=("$home")
+  ten_thousand "$home"
+  jq -r '.[].id' "$home/index.json" | (cd "$home/sessions" && xargs -I {} mkdir -p {}/context)
+  for n in "$home"/sessions/*/; do printf '{"turn": 1, "role": "user", "content": "%s"}\n' "$n" >"$n/context/turn_001.json"; done
+  "$WBHOME_BIN" index -q --home "$home"
+  load_now
+  for ((n = -3; n < times; n++)); do
+    begin=$EPOCHREALTIME
+    ls -l "$home/sessions" | wc -l >"$home/names"
+    end=$EPOCHREALTIME
+    ((n < 0)) || peer_ms+=("$(ms_between "$begin" "$end")")
+    begin=$EPOCHREALTIME
+    "$WBHOME_BIN" ls --home "$home" | wc -l >"$home/listed"
+    end=$EPOCHREALTIME
+    ((n < 0)) || our_ms+=("$(ms_between "$begin" "$end")")
+  done
+  # `ls -l` prints a line more: the total.
+  (($(cat "$home/listed") == 10000 && $(cat "$home/names") == 10001)) || die 'ls: not all sessions were listed'
+  record job ls fs "$(stat -f -c %T "$home")" title '`wbhome ls`, 10,000 sessions' peer '`ls -l sessions`' kind ratio aim 1.5 \
+    ours "$(median "${our_ms[@]}")" theirs "$(median "${peer_ms[@]}")" our_runs "$times runs" their_runs "$times runs" \
+    our_mib '' their_mib '' input "an index.json of $(($(stat -c %s "$home/index.json") / 1000)) kB" command ls
+}
+
 # The tab key at 10,000 sessions, as bash asks: `wbhome show 2024<TAB>`, a fifth of them; and with nothing typed, all.
 here_complete() {
   local folder typed job title
   folder=$(mktemp -d "$BENCH_DIR/wbhome-race.XXXXXX")
   FOLDERS+=("$folder")
-  "$WBHOME_BIN" init -q "$folder/home"
-  perl -e 'use POSIX; print "[\n"; for my $n (0 .. 9999) {
-    my $day = strftime("%Y-%m-%d", gmtime(1577836800 + 86400 * int($n * 0.183))); my $id = ($day =~ tr/-//dr) . "_task_$n";
-    printf "%s  {\n    \"id\": \"%s\",\n    \"status\": \"%s\",\n    \"title\": \"What was to be done for customer %d\",\n    \"agent\": \"research_agent\",\n    \"project\": \"project_%d\",\n    \"tags\": [\n      \"web\",\n      \"t%d\"\n    ],\n    \"sync_tag\": null,\n    \"created_at\": \"%sT09:00:00+08:00\",\n    \"archived_at\": null,\n    \"session_id\": \"8e0f5f1c-1d2e-4b8e-9a7b-%012d\",\n    \"archive\": null\n  }",
-      $n ? ",\n" : "", $id, $n % 3 ? "active" : "archived", $n % 97, $n % 40, $n % 15, $day, $n; } print "\n]\n"' >"$folder/home/index.json"
+  ten_thousand "$folder/home"
   for job in complete complete-all; do
     typed=2024 title='the tab key at 10,000 sessions: `wbhome show 2024`'
     [[ $job = complete ]] || typed='' title='the tab key at 10,000 sessions, nothing typed'
@@ -1017,7 +1049,7 @@ record() { # COLUMN VALUE…
 
 render() {
   [[ -f $TSV ]] || die "$TSV: nothing was measured yet"
-  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one backup backup-borg backup-again backup-again-borg backup-one backup-one-borg backup-memory restore restore-memory rotate rotate-written rotate-lost rotate-blocked rotate-blocked-large search search-often search-chinese search-archived search-archived-often start complete complete-all" '
+  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one backup backup-borg backup-again backup-again-borg backup-one backup-one-borg backup-memory restore restore-memory rotate rotate-written rotate-lost rotate-blocked rotate-blocked-large search search-often search-chinese search-archived search-archived-often start ls complete complete-all" '
     function time(ms) { return ms == "-" ? "—" : ms < 1000 ? ms " ms" : sprintf("%.2f s", ms / 1000) }
     function amount(value, kind) { return value == "-" ? "—" : kind == "MiB" || kind == "space" ? value " MiB" : kind == "lines" ? value " lines" : time(value) }
     function ratio(i) { return kind[i] == "ratio" || kind[i] == "space" }
