@@ -176,6 +176,16 @@ fn labels_options_and_their_values_are_offered() {
         offered(&place, "wbhome ls --sort "),
         ["updated", "created", "size", "id"]
     );
+    // Behind the key of a condition comes its value; for bash a new word begins there.
+    assert_eq!(offered(&place, "wbhome label --where st"), ["status="]);
+    assert_eq!(
+        offered(&place, "wbhome label --where tag=t"),
+        [r"two\ words"]
+    );
+    assert_eq!(
+        offered(&place, "wbhome label --where status=m"),
+        ["missing"]
+    );
     assert!(offered(&place, "wbhome ls --sta").contains(&"--status".into()));
     assert!(offered(&place, "wbhome ch").contains(&"check".into()));
     assert!(offered(&place, "wbhome backup r").contains(&"run".into()));

@@ -557,3 +557,117 @@ fn the_one_liner_of_people_goes_on_working() {
     let again = tool("jq", &[".", index.to_str().unwrap()]);
     assert_eq!(again, place.home_text("index.json"));
 }
+
+#[test]
+fn every_session_that_a_filter_lists() {
+    let place = Place::with_sessions();
+    place.ok([
+        "label",
+        "crawler",
+        "--project",
+        "alpha",
+        "--tag",
+        "old",
+        "-q",
+    ]);
+    place.ok([
+        "label",
+        "数据清洗",
+        "--project",
+        "beta",
+        "--tag",
+        "old",
+        "-q",
+    ]);
+    let label = |conditions: &[&str]| {
+        let line = [&["label", "-n", "--tag", "web"], conditions].concat();
+        let plan = place.json(line);
+        let sessions = plan["sessions"].as_array().unwrap().iter();
+        sessions
+            .map(|session| session["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let (crawler, data, api) = (
+        "20240603_crawler",
+        "20240604_数据清洗",
+        "20240605_api_refactor",
+    );
+    assert_eq!(label(&["--where", "name=数据"]), data);
+    assert_eq!(label(&["--where", "name=*c*"]), format!("{crawler} {api}"));
+    assert_eq!(label(&["--where", "tag=old"]), format!("{crawler} {data}"));
+    let both = ["--where", "tag=old", "--where", "project=beta"];
+    assert_eq!(label(&both), data);
+    assert_eq!(label(&["--where", "status=archived"]), "");
+    assert_eq!(label(&["--where", "since=2100-01-01"]), "");
+    let all = format!("{crawler} {data} {api}");
+    assert_eq!(label(&["--where", "until=2100-01-01"]), all);
+    let listed = place.json(["ls", "--tag", "old", "--sort", "id"]);
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 2);
+
+    let set = ["label", "--where", "tag=old", "--untag", "old"];
+    assert_snapshot!(place.run(set).shown(&place), @r"
+    exit: 0
+    --- stdout
+    20240603_crawler   -old
+    20240604_数据清洗   -old
+    --- stderr
+    ");
+    assert_snapshot!(place.run(set).shown(&place), @r"
+    exit: 0
+    --- stdout
+    --- stderr
+    hint: none of 3 sessions is what was asked for
+    ");
+    assert_eq!(entry(&place, crawler)["tags"], json!([]));
+
+    let error = |args: &[&str]| place.run([&["label", "--tag", "web"], args].concat());
+    assert_snapshot!(error(&["--where", "colour=red"]).shown(&place), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: `colour=red` says nothing of a session
+    hint: --where takes name=…, agent=…, tag=…, project=…, status=…, since=…, until=…
+    ");
+    assert_snapshot!(error(&["--where", "tag="]).shown(&place), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: `tag=` says nothing of a session
+    hint: --where takes name=…, agent=…, tag=…, project=…, status=…, since=…, until=…
+    ");
+    assert_snapshot!(error(&["--where", "agent=a", "--where", "agent=b"]).shown(&place), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: --where agent=… is given twice, and no session is of both
+    ");
+    assert_snapshot!(error(&["--where", "since=yore"]).shown(&place), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: `yore` is not a moment
+    hint: write a date such as 2024-06-03, 2024-06-03 14:00, yesterday, or an age such as 2w
+    ");
+    assert_snapshot!(error(&["crawler", "--where", "tag=old"]).shown(&place), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: the argument '[SESSION]...' cannot be used with '--where <KEY=VALUE>'
+
+    Usage: wbhome label --tag <TAG> <SESSION>...
+
+    For more information, try '--help'.
+    ");
+    assert_snapshot!(error(&[]).shown(&place), @r"
+    exit: 2
+    --- stdout
+    --- stderr
+    error: the following required arguments were not provided:
+      <SESSION>...
+
+    Usage: wbhome label --tag <TAG> <SESSION>...
+
+    For more information, try '--help'.
+    ");
+}

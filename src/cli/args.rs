@@ -38,7 +38,7 @@ pub struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(super) struct Global {
-    /// The home [default: $WBHOME, else the nearest one above the current folder, else ~/workbuddy_home]
+    /// The home [default: $WBHOME, the nearest one above, ~/workbuddy_home]
     #[arg(long, global = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub home: Option<PathBuf>,
     /// Print the result as one JSON document
@@ -56,8 +56,14 @@ pub(super) struct Global {
     /// Answer every question with yes
     #[arg(short, long, global = true)]
     pub yes: bool,
-    /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    /// Colour: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true
+    )]
     pub color: ColorChoice,
     /// Draw no progress bar
     #[arg(long, global = true)]

@@ -27,8 +27,9 @@ pub(super) mod words;
 mod zsh;
 
 pub(super) use offers::{
-    active_sessions, agents, archived_sessions, inside_active_sessions, inside_sessions, projects,
-    restorable, restore_places, sessions, statuses, stores, sync_tags, tags,
+    active_sessions, agents, archived_sessions, conditions, inside_active_sessions,
+    inside_sessions, projects, restorable, restore_places, sessions, statuses, stores, sync_tags,
+    tags,
 };
 
 /// What tells the program that a shell is asking.

@@ -13,7 +13,7 @@ use crate::base::{Context, Exit, Result, human};
 use crate::browse::du::{self, Growing, Grows, OfSession, Outcome, Request, Weight};
 use crate::home::{Config, Home, resolve_in};
 
-/// Say what the home takes on the disk, by session and kind, what of it grows, and what helps
+/// Say what takes the room, by session and kind, what of it grows, and what helps
 ///
 /// Sizes are those of files; what they take on the disk is told where that is less or more by a tenth. A file with several
 /// names is counted once. Growth is told since the last time that all of the home was looked at.

@@ -10,19 +10,37 @@ use super::complete;
 use super::output::{Console, FAINT, STRONG, styled};
 use super::place;
 use crate::base::{Context, Exit, Result, human};
-use crate::home::resolve_in;
+use crate::browse::ls;
+use crate::home::{Home, SessionId, resolve_in};
 use crate::sessions::label::{self, Labelled, Labels, Outcome};
+
+pub(super) mod chosen;
 
 /// Tag sessions, give them a project, a sync tag or a title
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wbhome label crawler --tag web --project alpha
   wbhome label 20240603_task_crawler 20240604_周报 --sync-tag laptop
-  wbhome label @1 --title 'Prices, second try' --untag draft")]
+  wbhome label @1 --title 'Prices, second try' --untag draft
+  wbhome label --where agent=research_agent --where since=2w --tag web -n")]
 pub(super) struct LabelArgs {
     /// Sessions: ids, unique parts of ids, or @1 for the most recent
-    #[arg(required = true, value_name = "SESSION", add = complete::sessions())]
+    #[arg(
+        required_unless_present = "conditions",
+        value_name = "SESSION",
+        add = complete::sessions()
+    )]
     sessions: Vec<String>,
+    /// Instead of SESSION: every one that is so, as `wbhome ls` filters; of several, all must hold. KEY is name, agent, tag,
+    /// project, status, since or until
+    #[arg(
+        long = "where",
+        id = "conditions",
+        value_name = "KEY=VALUE",
+        conflicts_with = "sessions",
+        add = complete::conditions()
+    )]
+    conditions: Vec<String>,
     /// Add a tag
     #[arg(long, value_name = "TAG", add = complete::tags())]
     tag: Vec<String>,
@@ -67,11 +85,15 @@ pub(super) fn run(
         title: args.title,
     };
     let home = place::open(global)?;
-    let ids = args
-        .sessions
-        .iter()
-        .map(|query| resolve_in(&home, query))
-        .collect::<Result<Vec<_>>>()?;
+    let ids = match args.conditions.is_empty() {
+        true => {
+            let named = args.sessions.iter();
+            named
+                .map(|query| resolve_in(&home, query))
+                .collect::<Result<Vec<_>>>()?
+        }
+        false => meeting(&args.conditions, &home, console, ctx)?,
+    };
     if global.dry_run {
         let plan = label::plan(&home, &ids, request)?;
         console.result("label-plan/1", &plan, |out| write(out, &plan.sessions))?;
@@ -87,6 +109,31 @@ pub(super) fn run(
     }
     console.report("label/1", &done, |out| write(out, &done.sessions))?;
     Ok(Exit::Done)
+}
+
+/// The sessions that meet all conditions.
+fn meeting(
+    conditions: &[String],
+    home: &Home,
+    console: &Console,
+    ctx: &Context,
+) -> Result<Vec<SessionId>> {
+    let filter = chosen::filter(conditions, &ctx.clock.zoned())?;
+    let agents = match filter.status.as_deref() {
+        Some(ls::RUNNING) => place::agents(home, console),
+        _ => Vec::new(),
+    };
+    let listed = ls::ls(home, &filter, ls::Sort::Id, false, &agents)?;
+    if listed.sessions.is_empty() {
+        let all = human::plural(listed.total, "session", "sessions");
+        console.hint(&format!("none of {all} is what was asked for"));
+    }
+    let ids = listed.sessions.iter().filter_map(|row| {
+        let id = SessionId::adopt(&row.id);
+        id.inspect_err(|error| console.warn(&format!("left out: {error}")))
+            .ok()
+    });
+    Ok(ids.collect())
 }
 
 /// What others have put where a view belongs. What else lies in `projects/` is no concern of these sessions.

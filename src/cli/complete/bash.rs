@@ -128,7 +128,7 @@ impl Typed {
         let (mut reply, offers_left): (Vec<Vec<u8>>, Vec<Offer>) = known.unzip();
         let is_menu = MENU.contains(&kind);
         match &offers_left[..] {
-            [one] if !one.is_folder() && !is_menu => {
+            [one] if !one.goes_on() && !is_menu => {
                 // bash adds them behind the only candidate, unless that ends with a sign like them.
                 let closing = self.quote.sign();
                 if closing.is_some() && reply[0].last().copied() == closing {
@@ -136,7 +136,7 @@ impl Typed {
                 }
             }
             // bash closes the quotes behind the only candidate. Of two, it puts in what they have in common.
-            [one] if one.is_folder() && self.quote != Quote::None && !is_menu => {
+            [one] if one.goes_on() && self.quote != Quote::None && !is_menu => {
                 let mut more = reply[0].clone();
                 more.extend("…".bytes());
                 reply.push(more);

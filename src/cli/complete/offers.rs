@@ -11,7 +11,7 @@ use std::path::Path;
 use clap_complete::engine::{ArgValueCompleter, PathCompleter, ValueCompleter as _};
 use jiff::Timestamp;
 
-use super::super::{place, restore};
+use super::super::{label, place, restore};
 use super::line::line;
 use super::shells::{Offer, stand_in};
 use crate::base::{Context, NoProgress, Stop, human};
@@ -120,13 +120,45 @@ pub(in crate::cli) fn agents() -> ArgValueCompleter {
 /// Statuses in use, and what `ls` also takes for one.
 pub(in crate::cli) fn statuses() -> ArgValueCompleter {
     completer(|typed| {
-        let usual = ["active", "archived", "missing", "removed", "running"];
-        let used = in_use(|brief, all| all.extend(brief.status.map(Into::into)));
-        let odd = used.iter().map(String::as_str);
-        let odd = odd.filter(|status| !usual.contains(status));
-        let all = usual.into_iter().chain(odd);
+        let all = known_statuses().into_iter();
         preferred(all.map(|status| offer(status, "")).collect(), typed)
     })
+}
+
+fn known_statuses() -> Vec<String> {
+    let usual = ["active", "archived", "missing", "removed", "running"].map(str::to_owned);
+    let mut used = in_use(|brief, all| all.extend(brief.status.map(Into::into)));
+    used.retain(|status| !usual.contains(status));
+    usual.into_iter().chain(used).collect()
+}
+
+/// `agent=`, and behind that the agents in use; so for each key of `label --where`.
+pub(in crate::cli) fn conditions() -> ArgValueCompleter {
+    completer(|typed| {
+        let key = str::from_utf8(typed.as_bytes())
+            .ok()
+            .and_then(|typed| typed.split_once('='));
+        let Some((key, _)) = key else {
+            let keys = label::chosen::KEYS.iter();
+            let all = keys.map(|(key, what)| offer(format!("{key}="), what));
+            return preferred(all.collect(), typed);
+        };
+        let values: Vec<String> = match key {
+            "agent" => labels_in_use(|brief, all| all.extend(brief.agent.map(Into::into))),
+            "tag" => labels_in_use(|brief, all| all.extend(brief.tags.into_iter().map(Into::into))),
+            "project" => labels_in_use(|brief, all| all.extend(brief.project.map(Into::into))),
+            "status" => known_statuses(),
+            _ => Vec::new(),
+        };
+        let all = values
+            .iter()
+            .map(|value| offer(format!("{key}={value}"), ""));
+        preferred(all.collect(), typed)
+    })
+}
+
+fn labels_in_use(collect: Collect) -> Vec<String> {
+    in_use(collect).into_iter().collect()
 }
 
 fn completer(of: impl Fn(&OsStr) -> Vec<Offer> + Send + Sync + 'static) -> ArgValueCompleter {

@@ -56,7 +56,7 @@ impl EnvCompleter for Elvish {
             let Some(value) = offer.value.to_str() else {
                 continue;
             };
-            let suffix = if offer.is_folder() { "" } else { " " };
+            let suffix = if offer.goes_on() { "" } else { " " };
             let offer = json!({"value": value, "display": shown(&offer), "suffix": suffix});
             writeln!(buf, "{offer}")?;
         }

@@ -23,9 +23,9 @@ pub(super) struct Offer {
 }
 
 impl Offer {
-    /// Whether it goes on: no space follows it.
-    pub fn is_folder(&self) -> bool {
-        self.value.as_bytes().ends_with(b"/")
+    /// Whether it goes on, as a folder and the key of a condition do: no space follows it.
+    pub fn goes_on(&self) -> bool {
+        matches!(self.value.as_bytes().last(), Some(b'/' | b'='))
     }
 }
 

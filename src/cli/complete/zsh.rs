@@ -99,7 +99,7 @@ impl EnvCompleter for Zsh {
         part(if offers.is_part { b"part" } else { b"" })?;
         part(if is_described { b"lines" } else { b"" })?;
         let (folders, words): (Vec<Offer>, Vec<Offer>) =
-            offers.all.into_iter().partition(Offer::is_folder);
+            offers.all.into_iter().partition(Offer::goes_on);
         for group in [words, folders] {
             part(group.len().to_string().as_bytes())?;
             for offer in &group {
