@@ -127,8 +127,8 @@ pub struct Outcome {
 /// Looks at the home.
 ///
 /// # Errors
-/// An index that can not be read, a home that can not be opened, and interruption. A folder that can not be listed is
-/// named in the outcome.
+/// A home that can not be opened, and interruption. A folder that can not be listed is named in the outcome; of an index
+/// that can not be read nothing is known.
 pub fn du(home: &Home, request: &Request, context: &Context) -> Result<Outcome> {
     let index = Index::read(home).unwrap_or_default();
     let former = Former::read(home);
