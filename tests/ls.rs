@@ -480,45 +480,45 @@ fn at_any_width() {
         }
     }
     assert_snapshot!(shown(40, &[]), @r"
-    SESSION                STATUS    ACTIVE…
-    20240605_api_refactor  active    10 day…
-    20240604_数据清洗      active    11 day…
-    20240603_crawler       active    12 day…
-    20240521_old           archived  3 week…
-    20240520_gone          missing   3 week…
+    SESSION                STATUS    ACTIVE
+    20240605_api_refactor  active    10d
+    20240604_数据清洗      active    11d
+    20240603_crawler       active    12d
+    20240521_old           archived  3w
+    20240520_gone          missing   3w
     ");
     assert_snapshot!(shown(80, &[]), @r"
-    SESSION                STATUS    ACTIVE       AGENT  PROJECT  TAGS             …
-    20240605_api_refactor  active    10 days ago  -      -
-    20240604_数据清洗      active    11 days ago  -      -        web sync:laptop  …
-    20240603_crawler       active    12 days ago  -      alpha    web prices       …
-    20240521_old           archived  3 weeks ago  -      -
-    20240520_gone          missing   3 weeks ago  -      -
+    SESSION                STATUS    ACTIVE       PROJECT  TAGS             TITLE
+    20240605_api_refactor  active    10 days ago  -
+    20240604_数据清洗      active    11 days ago  -        web sync:laptop  五月 Sa…
+    20240603_crawler       active    12 days ago  alpha    web prices       爬虫 🕷️…
+    20240521_old           archived  3 weeks ago  -
+    20240520_gone          missing   3 weeks ago  -
     ");
     assert_snapshot!(shown(200, &[]), @r"
-    SESSION                STATUS    ACTIVE       AGENT  PROJECT  TAGS             TITLE
-    20240605_api_refactor  active    10 days ago  -      -
-    20240604_数据清洗      active    11 days ago  -      -        web sync:laptop  五月 Sales
-    20240603_crawler       active    12 days ago  -      alpha    web prices       爬虫 🕷️ and a title that is longer than a small terminal is wide, by far
-    20240521_old           archived  3 weeks ago  -      -
-    20240520_gone          missing   3 weeks ago  -      -
+    SESSION                STATUS    ACTIVE       PROJECT  TAGS             TITLE
+    20240605_api_refactor  active    10 days ago  -
+    20240604_数据清洗      active    11 days ago  -        web sync:laptop  五月 Sales
+    20240603_crawler       active    12 days ago  alpha    web prices       爬虫 🕷️ and a title that is longer than a small terminal is wide, by far
+    20240521_old           archived  3 weeks ago  -
+    20240520_gone          missing   3 weeks ago  -
     ");
     assert_snapshot!(shown(80, &["-l"]), @r"
-    SESSION                STATUS    ACTIVE       TURNS  CONTEXT  MEMORY  ARTIFACTS…
-    20240605_api_refactor  active    10 days ago      1     27 B     0 B        0 B…
-    20240604_数据清洗      active    11 days ago      2     29 B     2 B     2.0 kB…
-    20240603_crawler       active    12 days ago      1     27 B     0 B        0 B…
-    20240521_old           archived  3 weeks ago      -        -       -          -…
-    20240520_gone          missing   3 weeks ago      -        -       -          -…
+    SESSION                STATUS    ACTIVE       TURNS  CONTEXT  MEMORY  ARTIFACTS
+    20240605_api_refactor  active    10 days ago      1     27 B     0 B        0 B
+    20240604_数据清洗      active    11 days ago      2     29 B     2 B     2.0 kB
+    20240603_crawler       active    12 days ago      1     27 B     0 B        0 B
+    20240521_old           archived  3 weeks ago      -        -       -          -
+    20240520_gone          missing   3 weeks ago      -        -       -          -
     5 sessions, 5.0 MB
     ");
     assert_snapshot!(shown(200, &["-l"]), @r"
-    SESSION                STATUS    ACTIVE       TURNS  CONTEXT  MEMORY  ARTIFACTS   LOGS  ARCHIVE  AGENT  PROJECT  TAGS             TITLE
-    20240605_api_refactor  active    10 days ago      1     27 B     0 B        0 B    0 B        -  -      -
-    20240604_数据清洗      active    11 days ago      2     29 B     2 B     2.0 kB  300 B        -  -      -        web sync:laptop  五月 Sales
-    20240603_crawler       active    12 days ago      1     27 B     0 B        0 B    0 B        -  -      alpha    web prices       爬虫 🕷️ and a title that is longer than a small terminal is wide, by …
-    20240521_old           archived  3 weeks ago      -        -       -          -      -   5.0 MB  -      -
-    20240520_gone          missing   3 weeks ago      -        -       -          -      -        -  -      -
+    SESSION                STATUS    ACTIVE       TURNS  CONTEXT  MEMORY  ARTIFACTS   LOGS  ARCHIVE  PROJECT  TAGS             TITLE
+    20240605_api_refactor  active    10 days ago      1     27 B     0 B        0 B    0 B        -  -
+    20240604_数据清洗      active    11 days ago      2     29 B     2 B     2.0 kB  300 B        -  -        web sync:laptop  五月 Sales
+    20240603_crawler       active    12 days ago      1     27 B     0 B        0 B    0 B        -  alpha    web prices       爬虫 🕷️ and a title that is longer than a small terminal is wide, by far
+    20240521_old           archived  3 weeks ago      -        -       -          -      -   5.0 MB  -
+    20240520_gone          missing   3 weeks ago      -        -       -          -      -        -  -
     5 sessions, 5.0 MB
     ");
     // Narrower than an id: that is whole all the same.

@@ -57,6 +57,24 @@ pub fn age(now: Timestamp, then: Timestamp) -> String {
     format!("{n} {unit}{} ago", if n == 1 { "" } else { "s" })
 }
 
+/// `3min`, `5w`: the same where there is little room.
+pub fn brief_age(now: Timestamp, then: Timestamp) -> String {
+    let age = age(now, then);
+    let mut words = age.split(' ');
+    match (words.next(), words.next()) {
+        (Some(n), Some(unit)) if n.bytes().all(|b| b.is_ascii_digit()) => {
+            let unit = match unit.trim_end_matches('s') {
+                "minute" => "min",
+                "month" => "mon",
+                unit => &unit[..1],
+            };
+            format!("{n}{unit}")
+        }
+        (Some("in"), _) => "future".to_owned(),
+        _ => "now".to_owned(),
+    }
+}
+
 /// `1.2 s`, `4 min 10 s`: how long something took.
 pub fn took(elapsed: std::time::Duration) -> String {
     let seconds = elapsed.as_secs();
@@ -64,8 +82,10 @@ pub fn took(elapsed: std::time::Duration) -> String {
         format!("{:.1} s", elapsed.as_secs_f64())
     } else if seconds < 3600 {
         format!("{} min {} s", seconds / 60, seconds % 60)
-    } else {
+    } else if seconds < 2 * 86_400 {
         format!("{} h {} min", seconds / 3600, seconds % 3600 / 60)
+    } else {
+        format!("{} days {} h", seconds / 86_400, seconds % 86_400 / 3600)
     }
 }
 
@@ -165,6 +185,13 @@ mod tests {
         assert_eq!(ago(86_400 * 14), "2 weeks ago");
         assert_eq!(ago(86_400 * 400), "13 months ago");
         assert_eq!(ago(-3600), "in the future");
+        let brief = |s: i64| brief_age(now, Timestamp::from_second(1_000_000_000 - s).unwrap());
+        let all = [-3600, 0, 60, 7200, 86_400, 86_400 * 14, 86_400 * 400].map(brief);
+        assert_eq!(all, ["future", "now", "1min", "2h", "1d", "2w", "13mon"]);
+        assert_eq!(
+            took(std::time::Duration::from_secs(57 * 3600)),
+            "2 days 9 h"
+        );
     }
 
     #[test]

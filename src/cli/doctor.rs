@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use clap::Args;
 
 use super::args::Global;
-use super::output::{Console, ERROR, FAINT, STRONG, WARNING, styled};
+use super::output::{Console, ERROR, FAINT, STRONG, WARNING, styled, terminal_width};
+use super::width::fold;
 use super::{place, schedule};
 use crate::base::{Context, Exit, Result, human};
 use crate::doctor::{self, Check, Report, Request, Verdict};
@@ -68,16 +69,18 @@ fn write(out: &mut String, report: &Report, quiet: bool) {
             Verdict::Error => ("error", ERROR),
         };
         let word = styled(style, format!("{word:<8}"));
-        let _ = writeln!(out, "{word}{:<12} {}", check.name, check.says);
+        let says = fold(&check.says, 21, terminal_width());
+        let _ = writeln!(out, "{word}{:<12} {says}", check.name);
         let mut below = |name: &str, text: &str| {
             let name = styled(FAINT, format!("{name:>19}"));
             let _ = writeln!(out, "{name}  {text}");
         };
         if let Some(cure) = &check.cure {
+            // A command is copied as it stands.
             below("cure:", cure);
         }
         for hint in &check.hints {
-            below("hint:", hint);
+            below("hint:", &fold(hint, 21, terminal_width()));
         }
     }
     if quiet {

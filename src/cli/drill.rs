@@ -8,8 +8,9 @@ use clap::{Args, ValueHint};
 use super::args::Global;
 use super::findings;
 use super::history::moment;
-use super::output::{Console, FAINT, STRONG, styled};
+use super::output::{Console, FAINT, STRONG, styled, terminal_width};
 use super::place;
+use super::width::fold;
 use crate::base::{Context, Exit, Result, human};
 use crate::disaster::drill::{self, BlindSpot, Data, OfKind, Plan, Report, Request};
 use crate::home::Home;
@@ -130,7 +131,8 @@ fn list<T>(out: &mut String, title: &str, all: &[T], verbose: bool, line: impl F
     let _ = writeln!(out, "\n{}", styled(STRONG, title));
     let named = shown(all.len(), verbose);
     for one in &all[..named] {
-        let _ = writeln!(out, "  {}", line(one));
+        let line = fold(&line(one), 4, terminal_width());
+        let _ = writeln!(out, "  {line}");
     }
     more(out, all.len(), named);
 }
@@ -285,9 +287,8 @@ fn write(out: &mut String, report: &Report, console: &Console, ctx: &Context) {
 }
 
 fn summary(out: &mut String, report: &Report) {
-    let _ = writeln!(
-        out,
-        "\nThe oldest state of what has changed since: {}. Rebuilt in {}; {}, {} compared{}.",
+    let told = format!(
+        "The oldest state of what has changed since: {}. Rebuilt in {}; {}, {} compared{}.",
         match report.rpo_seconds {
             Some(seconds) => format!(
                 "{} old (RPO)",
@@ -308,6 +309,7 @@ fn summary(out: &mut String, report: &Report) {
             n => format!(", {} checked", human::plural(n, "database", "databases")),
         }
     );
+    let _ = writeln!(out, "\n{}", fold(&told, 0, terminal_width()));
     if let Some(kept) = &report.kept {
         let _ = writeln!(
             out,

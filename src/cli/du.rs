@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use unicode_width::UnicodeWidthStr;
+use jiff::Timestamp;
 
 use super::args::Global;
-use super::output::{Console, FAINT, STRONG, styled, terminal_width};
+use super::output::{Console, FAINT, STRONG, stdout_is_terminal, styled, terminal_width};
+use super::table::{self, Cells, Column};
+use super::width::end_of;
 use super::{complete, place};
 use crate::base::{Context, Exit, Result, human};
 use crate::browse::du::{self, Growing, Grows, OfSession, Outcome, Request, Weight};
@@ -99,25 +101,22 @@ fn write(out: &mut String, found: &Outcome, console: &Console, ctx: &Context) {
     }
     write_parts(out, found);
     if let (Some(since), Some(growth)) = (found.since, found.growth) {
-        let when = human::age(ctx.clock.now(), since);
+        let when = told(since, ctx);
         let _ = writeln!(out, "{} since the last record, {when}", signed(growth));
     }
     if !found.largest.is_empty() {
         let _ = writeln!(out, "\n{}", styled(STRONG, "Largest files"));
         for large in &found.largest {
-            let path = human::path(&large.path);
             let size = human::size(large.bytes);
-            let _ = writeln!(
-                out,
-                "{size:>10}  {path}{}",
-                on_disk(large.bytes, large.allocated)
-            );
+            let on_disk = on_disk(large.bytes, large.allocated);
+            let path = short(&human::path(&large.path), 12 + on_disk.len());
+            let _ = writeln!(out, "{size:>10}  {path}{on_disk}");
         }
     }
     write_grows(out, &found.grows, console.verbose, ctx);
 }
 
-/// A table: the id first, which is never cut.
+/// A table: the id first, and what all of it is, whatever the width.
 fn write_sessions(out: &mut String, sessions: &[OfSession], with_growth: bool) {
     if sessions.is_empty() {
         return;
@@ -126,63 +125,45 @@ fn write_sessions(out: &mut String, sessions: &[OfSession], with_growth: bool) {
         0 => "-".to_owned(),
         bytes => human::size(bytes),
     };
-    let mut rows: Vec<Vec<String>> = vec![
-        [
-            "SESSION",
-            "ALL",
-            "CONTEXT",
-            "MEMORY",
-            "ARTIFACTS",
-            "LOGS",
-            "OTHER",
-            "ARCHIVE",
-            "GROWTH",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+    let column = |title, cell: &dyn Fn(&OfSession) -> String| Column {
+        title,
+        holds: Cells::Numbers,
+        cells: sessions.iter().map(cell).collect(),
+    };
+    let mut columns = vec![
+        Column {
+            holds: Cells::Words,
+            ..column("SESSION", &|session| human::path(&session.name))
+        },
+        column("ALL", &|session| size(session.all.bytes)),
+        column("CONTEXT", &|session| size(session.context.bytes)),
+        column("MEMORY", &|session| size(session.memory.bytes)),
+        column("ARTIFACTS", &|session| size(session.artifacts.bytes)),
+        column("LOGS", &|session| size(session.logs.bytes)),
+        column("OTHER", &|session| size(session.other.bytes)),
+        column("ARCHIVE", &|session| size(session.archive.bytes)),
     ];
-    for session in sessions {
-        let kinds = [
-            &session.all,
-            &session.context,
-            &session.memory,
-            &session.artifacts,
-        ];
-        let kinds = kinds
-            .into_iter()
-            .chain([&session.logs, &session.other, &session.archive]);
-        let mut row = vec![human::path(&session.name)];
-        row.extend(kinds.map(|weight| size(weight.bytes)));
-        row.push(session.growth.map_or_else(|| "new".to_owned(), signed));
-        rows.push(row);
+    if with_growth {
+        columns.push(column("GROWTH", &|session| {
+            session.growth.map_or_else(|| "new".to_owned(), signed)
+        }));
     }
-    if !with_growth {
-        rows.iter_mut().for_each(|row| row.truncate(8));
+    table::write(out, columns, 1, true);
+}
+
+/// A path in a line where so many columns are taken: its end, when there is a terminal that has no room for more.
+fn short(path: &str, taken: usize) -> String {
+    match terminal_width() {
+        Some(limit) => end_of(path, limit.saturating_sub(taken).max(8)),
+        None => path.to_owned(),
     }
-    let columns = rows[0].len();
-    let width = |n: usize| rows.iter().map(|row| row[n].width()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    // What does not fit goes whole, from the right: half a number is none.
-    let limit = terminal_width().unwrap_or(usize::MAX);
-    let mut taken = widths[0];
-    let fitting = widths[1..].iter().take_while(|width| {
-        taken += *width + 2;
-        taken <= limit
-    });
-    let columns = 1 + fitting.count().max(1);
-    for (n, row) in rows.iter().enumerate() {
-        let mut line = String::new();
-        for (n, cell) in row.iter().take(columns).enumerate() {
-            let pad = " ".repeat(widths[n].saturating_sub(cell.width()));
-            match n {
-                0 => line.extend([cell.as_str(), &pad]),
-                _ => line.extend(["  ", pad.as_str(), cell]),
-            }
-        }
-        let _ = match n {
-            0 => writeln!(out, "{}", styled(FAINT, line)),
-            _ => writeln!(out, "{line}"),
-        };
+}
+
+/// An age on a terminal, the moment elsewhere.
+fn told(then: Timestamp, ctx: &Context) -> String {
+    match stdout_is_terminal() {
+        true => human::age(ctx.clock.now(), then),
+        false => then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     }
 }
 
@@ -273,8 +254,9 @@ fn write_grows(out: &mut String, grows: &[Grows], verbose: bool, ctx: &Context) 
             );
         }
         for file in &grows.files[..shown] {
-            let (path, size) = (human::path(&file.path), human::size(file.bytes));
-            let when = human::age(ctx.clock.now(), file.modified);
+            let size = human::size(file.bytes);
+            let when = told(file.modified, ctx);
+            let path = short(&human::path(&file.path), 27 + when.len());
             let _ = writeln!(out, "{:12}{size:>10}  {path}   {when}", "");
         }
         if shown < grows.files.len() {

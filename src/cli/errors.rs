@@ -1,7 +1,9 @@
 //! How a failure is told: one line of what, where and why, then what to do; as JSON, one document.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 
+use anstream::{AutoStream, ColorChoice};
 use clap::error::ErrorKind;
 use serde_json::json;
 
@@ -44,8 +46,13 @@ pub(super) fn usage(error: &clap::Error) -> Exit {
     );
     let asked_json = std::env::args_os().any(|arg| arg == "--json");
     if shown || !asked_json {
+        let text = error.render().ansi().to_string();
+        let color = asked_color(std::env::args_os());
         // Nothing can be done when nobody reads it.
-        let _ = error.print();
+        let _ = match error.use_stderr() {
+            true => AutoStream::new(io::stderr(), color).write_all(text.as_bytes()),
+            false => AutoStream::new(io::stdout(), color).write_all(text.as_bytes()),
+        };
     } else {
         let (message, hints) = told(error);
         let document = json!({
@@ -58,6 +65,23 @@ pub(super) fn usage(error: &clap::Error) -> Exit {
         true => Exit::Done,
         false => Exit::Usage,
     }
+}
+
+/// What the command line says of colour, although it was not understood as a whole.
+fn asked_color(line: impl Iterator<Item = OsString>) -> ColorChoice {
+    let mut asked = ColorChoice::Auto;
+    let mut is_next = false;
+    for word in line {
+        let word = word.to_string_lossy();
+        let when = word.strip_prefix("--color=");
+        match when.or_else(|| is_next.then_some(&*word)) {
+            Some("always") => asked = ColorChoice::Always,
+            Some("never") => asked = ColorChoice::Never,
+            _ => {}
+        }
+        is_next = word == "--color";
+    }
+    asked
 }
 
 /// What the parser says to people, as one line and hints.

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::output::{FAINT, STRONG, styled};
+use super::output::{FAINT, STRONG, styled, terminal_width};
+use super::width::fold;
 use crate::base::human;
 use crate::check::conflict::Relation;
 use crate::check::{Finding, FindingKind};
@@ -26,6 +27,7 @@ pub(super) fn write(out: &mut String, findings: &[Finding], all: bool) {
         let count = human::count(of_kind.len() as u64);
         if !all && of_kind.len() > 1 && counts_references(kind) {
             let [line, first] = summary(kind, &of_kind);
+            let line = folded(&line, width);
             let _ = writeln!(out, "  {:width$} {count:>5}   {line}", kind.as_str());
             let _ = writeln!(out, "  {}   {first}", " ".repeat(width + 6));
             continue;
@@ -43,7 +45,7 @@ pub(super) fn write(out: &mut String, findings: &[Finding], all: bool) {
                 true => styled(STRONG, head),
                 false => head,
             };
-            let _ = writeln!(out, "  {head}   {}", sentence(finding));
+            let _ = writeln!(out, "  {head}   {}", folded(&sentence(finding), width));
         }
         if shown < of_kind.len() {
             let more = format!(
@@ -54,6 +56,13 @@ pub(super) fn write(out: &mut String, findings: &[Finding], all: bool) {
             let _ = writeln!(out, "  {}   {}", " ".repeat(width + 6), styled(FAINT, more));
         }
     }
+}
+
+/// What is told behind a kind and a number, broken between words where a terminal is not wide enough.
+fn folded(text: &str, width: usize) -> String {
+    let indent = width + 11;
+    let has_room = |limit: &usize| limit.saturating_sub(indent) >= 30;
+    fold(text, indent, terminal_width().filter(has_room))
 }
 
 /// Findings of these kinds tell a number of references each, and little else.

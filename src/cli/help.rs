@@ -11,6 +11,8 @@ use clap::error::ErrorKind;
 use clap::{Command, CommandFactory};
 
 use super::Cli;
+use super::output::terminal_width;
+use super::width::fold;
 
 /// Every command in its group.
 const GROUPS: [(&str, &[&str]); 5] = [
@@ -51,31 +53,31 @@ pub(super) fn in_place_of(error: clap::Error, line: impl Iterator<Item = OsStrin
         error.kind(),
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
-    match asks.then(|| command().try_get_matches_from(line)) {
+    match asks.then(|| command(terminal_width()).try_get_matches_from(line)) {
         Some(Err(dressed)) if dressed.kind() == error.kind() => dressed,
         _ => error,
     }
 }
 
-/// The command line as `--help` shows it.
-pub(super) fn command() -> Command {
+/// The command line as `--help` shows it, on a terminal so wide.
+fn command(limit: Option<usize>) -> Command {
     let whole = Cli::command();
     let style = *whole.get_styles().get_header();
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{style}Options:{style:#}\n{{options}}{{after-help}}",
-        groups(&whole)
+        groups(&whole, limit)
     );
     let global: Vec<clap::Arg> = whole
         .get_arguments()
         .filter(|arg| arg.is_global_set())
         .map(|arg| arg.clone().hide(true))
         .collect();
-    let dense = |command: Command| dense(command, &global);
+    let dense = |command: Command| dense(command, &global, limit);
     whole.help_template(template).mut_subcommands(dense)
 }
 
 /// `Keeping:`, and a line for each command in it.
-fn groups(whole: &Command) -> String {
+fn groups(whole: &Command, limit: Option<usize>) -> String {
     let style = *whole.get_styles().get_header();
     let name_style = *whole.get_styles().get_literal();
     let shown = || whole.get_subcommands().filter(|verb| !verb.is_hide_set());
@@ -101,6 +103,7 @@ fn groups(whole: &Command) -> String {
                 .map(StyledStr::to_string)
                 .unwrap_or_default();
             let name = verb.get_name();
+            let about = fold(&about, width + 4, limit);
             let _ = writeln!(out, "  {name_style}{name:<width$}{name_style:#}  {about}");
         }
         out.push('\n');
@@ -109,7 +112,7 @@ fn groups(whole: &Command) -> String {
 }
 
 /// The whole description, and each option in as few lines as it takes.
-fn dense(command: Command, global: &[clap::Arg]) -> Command {
+fn dense(command: Command, global: &[clap::Arg], limit: Option<usize>) -> Command {
     let about = command.get_long_about().or(command.get_about()).cloned();
     let style = *command.get_styles().get_header();
     let has_verbs = command.has_subcommands();
@@ -124,13 +127,16 @@ fn dense(command: Command, global: &[clap::Arg]) -> Command {
     for arg in global {
         command = command.arg(arg.clone());
     }
+    let global_options = format!(
+        "{style}Global options:{style:#} --home DIR, --json, -n, -q, -v, -y, --color WHEN, --no-progress, --lock-wait TIME"
+    );
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{{all-args}}\n\n{style}Global options:{style:#} --home DIR, \
-         --json, -n, -q, -v, -y, --color WHEN, --no-progress, --lock-wait TIME{{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{{all-args}}\n\n{}{{after-help}}",
+        fold(&global_options, 0, limit)
     );
     let command = command.help_template(template);
     match has_verbs {
-        true => command.mut_subcommands(|verb| dense(verb, global)),
+        true => command.mut_subcommands(|verb| dense(verb, global, limit)),
         false => command,
     }
 }
@@ -160,7 +166,7 @@ mod tests {
 
     fn help(line: &str) -> String {
         let line = format!("wbhome {line} --help");
-        let error = command().try_get_matches_from(line.split_whitespace());
+        let error = command(None).try_get_matches_from(line.split_whitespace());
         error.unwrap_err().render().to_string()
     }
 
@@ -192,7 +198,7 @@ mod tests {
             assert_eq!(help.matches("--lock-wait").count(), 1, "{name}: {help}");
             assert!(help.contains("--help"), "{name}");
         }
-        assert!(help("").lines().count() <= 60, "{}", help(""));
+        assert!(help("").lines().count() <= 64, "{}", help(""));
     }
 
     #[test]

@@ -8,8 +8,9 @@ use jiff::Timestamp;
 
 use super::args::Global;
 use super::complete;
-use super::output::{Console, FAINT, STRONG, styled};
+use super::output::{Console, FAINT, STRONG, styled, terminal_width};
 use super::place;
+use super::width::fold;
 use crate::base::{Context, Exit, Result, human};
 use crate::history::{self, Change, ChangeKind, Log, LogRequest, Touched};
 
@@ -78,14 +79,14 @@ fn write(out: &mut String, log: &Log, all: bool, again: &str, ctx: &Context) {
 
 fn write_commit(out: &mut String, touched: &Touched, all: bool, ctx: &Context) {
     let told = &touched.told;
-    let _ = writeln!(
-        out,
-        "{}  {}, {}   {}",
-        styled(STRONG, &told.short),
+    let text = format!(
+        "{}, {}   {}",
         moment(told.at, ctx),
         human::age(ctx.clock.now(), told.at),
         human::escape(&told.subject)
     );
+    let text = fold(&text, told.short.len() + 2, terminal_width());
+    let _ = writeln!(out, "{}  {text}", styled(STRONG, &told.short));
     if let Some(was) = &touched.was {
         let _ = writeln!(out, "    was {}", human::escape(was));
     }
@@ -100,7 +101,8 @@ fn write_commit(out: &mut String, touched: &Touched, all: bool, ctx: &Context) {
             );
         }
     } else if !touched.changes.is_empty() {
-        let _ = writeln!(out, "    {}", summary(&touched.changes));
+        let changes = fold(&summary(&touched.changes), 4, terminal_width());
+        let _ = writeln!(out, "    {changes}");
     }
 }
 

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
-use unicode_width::UnicodeWidthStr;
 
 use super::args::Global;
 use super::complete;
-use super::output::{Console, FAINT, STRONG, stdout_is_terminal, styled, terminal_width};
+use super::output::{Console, STRONG, stdout_is_terminal, styled, terminal_width};
 use super::place;
+use super::table::{self, Cells, Column};
 use crate::base::{Context, Exit, Result, human, parse_when};
 use crate::browse::Running;
 use crate::browse::ls::{self, Filter, Outcome, Row};
@@ -109,12 +109,8 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
     Ok(Exit::Done)
 }
 
-/// One column: its title, whether numbers stand in it, and a cell a row.
-struct Column {
-    title: &'static str,
-    right: bool,
-    cells: Vec<String>,
-}
+/// The columns after the id that are shown at any width: status and age.
+const MATTER: usize = 2;
 
 fn write(out: &mut String, listed: &Outcome, long: bool, ctx: &Context) {
     if listed.sessions.is_empty() {
@@ -126,47 +122,13 @@ fn write(out: &mut String, listed: &Outcome, long: bool, ctx: &Context) {
     // Of those that are all archived one wants to know how large the archives are.
     let is_archived = |row: &Row| row.status == Status::Archived.as_str();
     let archives = long || listed.sessions.iter().all(is_archived);
-    let columns = columns(&listed.sessions, long, archives, ctx);
-    let widths: Vec<usize> = columns
-        .iter()
-        .map(|c| {
-            c.cells
-                .iter()
-                .map(|cell| cell.width())
-                .max()
-                .unwrap_or(0)
-                .max(c.title.len())
-        })
-        .collect();
-    let limit = terminal_width();
-    let mut line = |cells: Vec<&str>, style| {
-        let mut text = String::new();
-        for ((cell, width), column) in cells.iter().zip(&widths).zip(&columns) {
-            let pad = " ".repeat(width.saturating_sub(cell.width()));
-            if !text.is_empty() {
-                text.push_str("  ");
-            }
-            match column.right {
-                true => text.extend([pad.as_str(), cell]),
-                false => text.extend([cell, pad.as_str()]),
-            }
-        }
-        // The id comes first and is never cut.
-        let text = match limit {
-            Some(limit) if limit <= widths[0] => cells[0].to_owned(),
-            limit => fit(text.trim_end(), limit),
-        };
-        let _ = match style {
-            Some(style) => writeln!(out, "{}", styled(style, text)),
-            None => writeln!(out, "{text}"),
-        };
-    };
-    if stdout_is_terminal() {
-        line(columns.iter().map(|c| c.title).collect(), Some(FAINT));
+    let mut now = Moments::of(ctx);
+    let mut shown = columns(&listed.sessions, long, archives, &now);
+    if terminal_width().is_some_and(|limit| table::needs(&shown, MATTER) > limit) {
+        now.age = human::brief_age;
+        shown = columns(&listed.sessions, long, archives, &now);
     }
-    for i in 0..listed.sessions.len() {
-        line(columns.iter().map(|c| c.cells[i].as_str()).collect(), None);
-    }
+    table::write(out, shown, MATTER, stdout_is_terminal());
     if long && stdout_is_terminal() {
         let bytes: u64 = listed.sessions.iter().filter_map(Row::bytes).sum();
         let sessions = human::plural(listed.sessions.len() as u64, "session", "sessions");
@@ -178,10 +140,34 @@ fn write(out: &mut String, listed: &Outcome, long: bool, ctx: &Context) {
     }
 }
 
-fn columns(rows: &[Row], long: bool, archives: bool, ctx: &Context) -> Vec<Column> {
-    let column = |title, right, cell: &dyn Fn(&Row) -> String| Column {
+/// How moments are written: as ages on a terminal, exactly elsewhere.
+struct Moments {
+    now: Timestamp,
+    on_terminal: bool,
+    age: fn(Timestamp, Timestamp) -> String,
+}
+
+impl Moments {
+    fn of(ctx: &Context) -> Self {
+        Moments {
+            now: ctx.clock.now(),
+            on_terminal: stdout_is_terminal(),
+            age: human::age,
+        }
+    }
+
+    fn told(&self, then: Timestamp) -> String {
+        match self.on_terminal {
+            true => (self.age)(self.now, then),
+            false => then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        }
+    }
+}
+
+fn columns(rows: &[Row], long: bool, archives: bool, moments: &Moments) -> Vec<Column> {
+    let column = |title, holds, cell: &dyn Fn(&Row) -> String| Column {
         title,
-        right,
+        holds,
         cells: rows.iter().map(cell).collect(),
     };
     let text = |value: &Option<String>| {
@@ -189,20 +175,19 @@ fn columns(rows: &[Row], long: bool, archives: bool, ctx: &Context) -> Vec<Colum
             .as_deref()
             .map_or_else(|| "-".to_owned(), |v| human::escape(v).into_owned())
     };
-    let now = ctx.clock.now();
-    let terminal = stdout_is_terminal();
-    let updated = |row: &Row| match row.updated.or(row.created) {
-        None => "-".to_owned(),
-        Some(then) if terminal => human::age(now, then),
-        Some(then) => then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    let updated = |row: &Row| {
+        let then = row.updated.or(row.created);
+        then.map_or_else(|| "-".to_owned(), |then| moments.told(then))
     };
     let mut columns = vec![
-        column("SESSION", false, &|row| human::escape(&row.id).into_owned()),
-        column("STATUS", false, &|row| match row.running {
+        column("SESSION", Cells::Words, &|row| {
+            human::escape(&row.id).into_owned()
+        }),
+        column("STATUS", Cells::Words, &|row| match row.running {
             Some(_) => ls::RUNNING.to_owned(),
             None => human::escape(&row.status).into_owned(),
         }),
-        column("ACTIVE", false, &updated),
+        column("ACTIVE", Cells::Words, &updated),
     ];
     if long {
         let size = |bytes: fn(&ls::Holds) -> u64| {
@@ -212,24 +197,32 @@ fn columns(rows: &[Row], long: bool, archives: bool, ctx: &Context) -> Vec<Colum
                     .map_or_else(|| "-".to_owned(), |h| human::size(bytes(h)))
             }
         };
-        columns.push(column("TURNS", true, &|row| {
+        columns.push(column("TURNS", Cells::Numbers, &|row| {
             row.holds
                 .map_or_else(|| "-".to_owned(), |h| human::count(h.turns))
         }));
-        columns.push(column("CONTEXT", true, &size(|h| h.context.bytes)));
-        columns.push(column("MEMORY", true, &size(|h| h.memory.bytes)));
-        columns.push(column("ARTIFACTS", true, &size(|h| h.artifacts.bytes)));
-        columns.push(column("LOGS", true, &size(|h| h.logs.bytes)));
+        columns.push(column(
+            "CONTEXT",
+            Cells::Numbers,
+            &size(|h| h.context.bytes),
+        ));
+        columns.push(column("MEMORY", Cells::Numbers, &size(|h| h.memory.bytes)));
+        columns.push(column(
+            "ARTIFACTS",
+            Cells::Numbers,
+            &size(|h| h.artifacts.bytes),
+        ));
+        columns.push(column("LOGS", Cells::Numbers, &size(|h| h.logs.bytes)));
     }
     if archives {
         let packed = |row: &Row| row.packed().map_or_else(|| "-".to_owned(), human::size);
-        columns.push(column("ARCHIVE", true, &packed));
+        columns.push(column("ARCHIVE", Cells::Numbers, &packed));
     }
     if long && rows.iter().any(|row| row.running.is_some()) {
-        columns.extend(running_columns(rows, ctx));
+        columns.extend(running_columns(rows, moments));
     }
-    columns.push(column("AGENT", false, &|row| text(&row.agent)));
-    columns.push(column("PROJECT", false, &|row| text(&row.project)));
+    columns.push(column("AGENT", Cells::Text, &|row| text(&row.agent)));
+    columns.push(column("PROJECT", Cells::Text, &|row| text(&row.project)));
     let tags = |row: &Row| {
         let mut tags: Vec<String> = row
             .tags
@@ -243,8 +236,8 @@ fn columns(rows: &[Row], long: bool, archives: bool, ctx: &Context) -> Vec<Colum
         );
         tags.join(" ")
     };
-    columns.push(column("TAGS", false, &tags));
-    columns.push(column("TITLE", false, &|row| {
+    columns.push(column("TAGS", Cells::Text, &tags));
+    columns.push(column("TITLE", Cells::Text, &|row| {
         row.title
             .as_deref()
             .map(|t| human::escape(t).into_owned())
@@ -254,66 +247,27 @@ fn columns(rows: &[Row], long: bool, archives: bool, ctx: &Context) -> Vec<Colum
 }
 
 /// Who is running, since when, when it was last heard of, and where.
-fn running_columns(rows: &[Row], ctx: &Context) -> Vec<Column> {
-    let column = |title, right, cell: &dyn Fn(&Running) -> Option<String>| Column {
+fn running_columns(rows: &[Row], moments: &Moments) -> Vec<Column> {
+    let column = |title, holds, cell: &dyn Fn(&Running) -> Option<String>| Column {
         title,
-        right,
+        holds,
         cells: rows
             .iter()
             .map(|row| row.running.as_ref().and_then(cell))
             .map(|cell| cell.unwrap_or_else(|| "-".to_owned()))
             .collect(),
     };
-    let now = ctx.clock.now();
-    let terminal = stdout_is_terminal();
-    let moment = |then: Timestamp| match terminal {
-        true => human::age(now, then),
-        false => then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-    };
+    let moment = |then: Timestamp| moments.told(then);
     vec![
-        column("PID", true, &|running| Some(running.pid.to_string())),
-        column("SINCE", false, &|running| running.since.map(moment)),
-        column("HEARTBEAT", false, &|running| running.heartbeat.map(moment)),
-        column("CWD", false, &|running| {
+        column("PID", Cells::Numbers, &|running| {
+            Some(running.pid.to_string())
+        }),
+        column("SINCE", Cells::Words, &|running| running.since.map(moment)),
+        column("HEARTBEAT", Cells::Words, &|running| {
+            running.heartbeat.map(moment)
+        }),
+        column("CWD", Cells::Text, &|running| {
             running.cwd.as_deref().map(human::path)
         }),
     ]
-}
-
-/// Cuts a line to a number of columns, with an ellipsis, between characters.
-pub(super) fn fit(text: &str, limit: Option<usize>) -> String {
-    let Some(limit) = limit.filter(|limit| text.width() > *limit) else {
-        return text.to_owned();
-    };
-    let mut cut = String::new();
-    let mut width = 0;
-    for c in text.chars() {
-        // With a selector behind it, a narrow sign is a wide picture.
-        let wide = match c {
-            '\u{fe0f}' => 1,
-            c => unicode_width::UnicodeWidthChar::width(c).unwrap_or(0),
-        };
-        if width + wide + 1 > limit {
-            break;
-        }
-        width += wide;
-        cut.push(c);
-    }
-    cut.push('…');
-    cut
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_cut_by_columns_not_by_bytes() {
-        assert_eq!(fit("abc", None), "abc");
-        assert_eq!(fit("数据清洗", Some(8)), "数据清洗");
-        assert_eq!(fit("数据清洗", Some(7)), "数据清…");
-        assert_eq!(fit("数据清洗", Some(6)), "数据…");
-        let cut = fit("🕷️🕷️🕷️", Some(5));
-        assert!(cut.width() <= 5 && cut.ends_with('…'), "{cut}");
-    }
 }

@@ -47,7 +47,9 @@ mod search;
 mod shell_init;
 mod show;
 mod signals;
+mod table;
 mod unarchive;
+mod width;
 
 use clap::Parser;
 

@@ -14,6 +14,7 @@ use super::complete;
 use super::output::{Console, FAINT, STRONG, stdout_is_terminal, styled, terminal_width};
 use super::pager::Paged;
 use super::place;
+use super::width::{end_of, fit};
 use crate::base::{Context, Exit, Result, human};
 use crate::browse::search::{
     self, Count, File, Hit, Meaning, Outcome, Pattern, Request, Session, Told, Unread, Want,
@@ -215,7 +216,11 @@ impl Printing<'_> {
         }
         match session.updated {
             Some(then) if stdout_is_terminal() => {
-                let _ = write!(after, "   {}", human::age(self.now, then));
+                let age = format!("   {}", human::age(self.now, then));
+                let used = excerpt::width(&id) + after.len() + age.len();
+                if self.width.is_none_or(|width| used <= width) {
+                    after.push_str(&age);
+                }
             }
             Some(then) => {
                 let _ = write!(after, "   {}", then.strftime("%Y-%m-%dT%H:%M:%SZ"));
@@ -290,9 +295,12 @@ impl Printing<'_> {
             out.push('\n');
             return;
         };
-        let prefix = format!("{path}{gap}{label}{mark} ");
-        // Half of a narrow terminal is for the text.
-        let prefix = excerpt::end_of(&prefix, (width / 2).max(width.saturating_sub(26)));
+        let place = format!("{gap}{label}{mark} ");
+        // A third of a narrow terminal is for the text, however long the name is.
+        let room = (width * 2 / 3).max(width.saturating_sub(26));
+        let of_path = room.saturating_sub(excerpt::width(&place)).max(8);
+        let prefix = format!("{}{place}", end_of(path, of_path));
+        let prefix = fit(&prefix, Some(room));
         let left = width.saturating_sub(excerpt::width(&prefix) + 2).max(8);
         let _ = write!(out, "  {FAINT}{prefix}{FAINT:#}");
         excerpt::write(out, text, matches, left, is_cut);
@@ -341,8 +349,14 @@ fn path_of(file: &File) -> String {
 }
 
 fn count_of(count: &Count) -> String {
-    let session = styled(STRONG, human::escape(count.session.as_str()));
+    let id = human::escape(count.session.as_str());
     let lines = human::plural(count.lines, "line", "lines");
     let files = human::plural(count.files, "file", "files");
-    format!("{session}   {lines} in {files}\n")
+    let found = format!("{lines} in {files}");
+    let wide = excerpt::width(&id) + 3 + found.len();
+    let gap = match terminal_width() {
+        Some(width) if wide > width => "\n",
+        _ => "",
+    };
+    format!("{}{gap}   {found}\n", styled(STRONG, id))
 }

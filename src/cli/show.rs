@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
+use unicode_width::UnicodeWidthStr;
 
 use super::args::Global;
 use super::complete;
-use super::ls::fit;
 use super::output::{Console, FAINT, STRONG, WARNING, stdout_is_terminal, styled, terminal_width};
+use super::width::{end_of, fit, fold};
 use super::{pager, place};
 use crate::backup::list::{self, Held};
 use crate::backup::{Standing, Store};
@@ -140,7 +141,8 @@ fn turn(
     match Turn::read(&content).filter(|_| found.thing.kind == Kind::File) {
         Some(turn) => {
             let mut text = String::new();
-            write_turn(&mut text, &turn);
+            let named = rel.as_path().file_name().and_then(turn_number);
+            write_turn(&mut text, &turn, named);
             pager::print(&text, console, !no_pager)?;
             Ok(Exit::Done)
         }
@@ -148,7 +150,8 @@ fn turn(
     }
 }
 
-fn write_turn(out: &mut String, turn: &Turn) {
+/// A turn; one that does not say its number has that in its name.
+fn write_turn(out: &mut String, turn: &Turn, named: Option<u64>) {
     let mut put = |line: String| {
         let _ = writeln!(out, "{}", line.trim_end());
     };
@@ -160,11 +163,9 @@ fn write_turn(out: &mut String, turn: &Turn) {
         ),
         None => styled(STRONG, head),
     };
-    let head = turn.number.map(|number| format!("turn {number}"));
-    put(headed(
-        head.unwrap_or_else(|| "turn".to_owned()),
-        turn.at.as_ref(),
-    ));
+    let number = turn.number.or(named);
+    let head = number.map_or_else(|| "turn".to_owned(), |n| format!("turn {n}"));
+    put(headed(head, turn.at.as_ref()));
     for message in &turn.messages {
         let role = human::escape(&message.role).into_owned();
         put(String::new());
@@ -295,7 +296,13 @@ fn listing(found: &Inside) -> String {
 /// `  created    2024-06-03 09:00`
 fn line(out: &mut String, name: &str, text: impl std::fmt::Display) {
     let name = styled(FAINT, format!("{name:<10}"));
+    let text = fold(&text.to_string(), 13, terminal_width());
     let _ = writeln!(out, "  {name} {text}");
+}
+
+/// What goes on below it.
+fn below(out: &mut String, text: &str) {
+    let _ = writeln!(out, "{:13}{}", "", fold(text, 13, terminal_width()));
 }
 
 fn write(out: &mut String, printed: &Printed, ctx: &Context) {
@@ -307,9 +314,14 @@ fn write(out: &mut String, printed: &Printed, ctx: &Context) {
         (None, true) => human::escape(&session.status).into_owned(),
         (None, false) => format!("{}, not in the index", human::escape(&session.status)),
     };
-    let _ = writeln!(out, "{id}   {status}");
+    let limit = terminal_width();
+    let wide = human::escape(session.id.as_str()).width() + 3 + status.width();
+    let _ = match limit.is_some_and(|limit| wide > limit) {
+        true => writeln!(out, "{id}\n  {status}"),
+        false => writeln!(out, "{id}   {status}"),
+    };
     if let Some(title) = &session.title {
-        let _ = writeln!(out, "{}", human::escape(title));
+        let _ = writeln!(out, "{}", fold(&human::escape(title), 0, limit));
     }
     out.push('\n');
     for (name, value) in [
@@ -356,7 +368,7 @@ fn write(out: &mut String, printed: &Printed, ctx: &Context) {
             "commit",
             format!("{} {}", commit.short, moment(commit.at)),
         );
-        let _ = writeln!(out, "{:13}{subject}", "");
+        below(out, &subject);
     }
     for backup in &printed.backups {
         write_backup(out, backup, ctx);
@@ -367,7 +379,7 @@ fn write(out: &mut String, printed: &Printed, ctx: &Context) {
     if !session.checkpoint.is_empty() {
         let _ = writeln!(out, "\n{}", styled(FAINT, "context/checkpoint.md"));
         for text in &session.checkpoint {
-            let _ = writeln!(out, "  {}", human::escape(text));
+            let _ = writeln!(out, "  {}", fold(&human::escape(text), 2, limit));
         }
     }
 }
@@ -386,27 +398,42 @@ fn write_holds(out: &mut String, holds: &Holds) {
         ("logs", holds.logs),
         ("other", holds.other),
     ];
-    for (name, tally) in kinds.iter().filter(|(_, tally)| tally.files > 0) {
-        let size = human::size(tally.bytes);
-        let files = human::plural(tally.files, "file", "files");
-        let _ = writeln!(out, "{:13}{name:<9} {size:>9}   {files}", "");
+    let kinds = kinds.iter().filter(|(_, tally)| tally.files > 0);
+    let kinds: Vec<(String, String)> = kinds
+        .map(|(name, tally)| {
+            let size = human::size(tally.bytes);
+            let files = human::plural(tally.files, "file", "files");
+            (format!("{:13}{name:<9} {size:>9}", ""), files)
+        })
+        .collect();
+    // In all lines or in none: a number that stands alone in one would be read as something else.
+    let widest = kinds
+        .iter()
+        .map(|(size, files)| size.len() + 3 + files.len());
+    let has_room = terminal_width().is_none_or(|limit| widest.max() <= Some(limit));
+    for (size, files) in kinds {
+        let _ = match has_room {
+            true => writeln!(out, "{size}   {files}"),
+            false => writeln!(out, "{size}"),
+        };
     }
     if holds.unreadable > 0 {
         let folders = human::plural(holds.unreadable, "folder", "folders");
-        let unread = styled(WARNING, format!("{folders} could not be read"));
-        let _ = writeln!(out, "{:13}{unread}", "");
+        below(
+            out,
+            &styled(WARNING, format!("{folders} could not be read")),
+        );
     }
 }
 
 fn write_largest(out: &mut String, largest: &[Thing]) {
     for (n, thing) in largest.iter().filter(|thing| thing.bytes > 0).enumerate() {
         let (size, path) = (human::size(thing.bytes), human::path(&thing.path));
-        match n {
-            0 => line(out, "largest", format!("{size:>9}   {path}")),
-            _ => {
-                let _ = writeln!(out, "{:13}{size:>9}   {path}", "");
-            }
-        }
+        let room = terminal_width().map_or(usize::MAX, |limit| limit.saturating_sub(25));
+        let path = end_of(&path, room.max(8));
+        let name = if n == 0 { "largest" } else { "" };
+        let name = styled(FAINT, format!("{name:<10}"));
+        let _ = writeln!(out, "  {name} {size:>9}   {path}");
     }
 }
 
@@ -469,11 +496,13 @@ fn write_archive(out: &mut String, archive: &Archive, from: From, ctx: &Context)
             styled(WARNING, format!("damaged: {damage}"))
         }
     };
-    let _ = writeln!(out, "{:13}{}{what}", "", made.unwrap_or_default());
+    below(out, &format!("{}{what}", made.unwrap_or_default()));
     if archive.flaws > 0 {
         let files = human::plural(archive.flaws, "file", "files");
-        let flaws = styled(WARNING, format!("{files} could not be packed as they were"));
-        let _ = writeln!(out, "{:13}{flaws}", "");
+        below(
+            out,
+            &styled(WARNING, format!("{files} could not be packed as they were")),
+        );
     }
 }
 

@@ -16,6 +16,7 @@ pub mod disks;
 pub mod git;
 pub mod kill;
 pub mod lines;
+pub mod lived_in;
 pub mod mount;
 pub mod moving;
 pub mod naive;

@@ -55,12 +55,13 @@ pub(super) fn write(
     sessions: &[OfSession],
     context: &Context,
 ) -> Result<()> {
-    let named = sessions.iter().filter(|session| session.all.files > 0);
     let record = Former {
         format: FORMAT,
         at: context.clock.now(),
         total,
-        sessions: named
+        // Those without a file, too: what is archived is not new at the next run.
+        sessions: sessions
+            .iter()
             .filter_map(|s| Some((s.name.to_str()?.to_owned(), s.all.bytes)))
             .collect(),
     };

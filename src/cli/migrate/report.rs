@@ -285,10 +285,10 @@ fn write_damage(out: &mut String, outcome: &Outcome, all: bool) {
     let sessions = &outcome.sessions;
     let _ = writeln!(
         out,
-        "\nSessions: {} in the source, {} in the home. Index: {} entries before, {} now ({} added, {} missing).",
+        "\nSessions: {} in the source, {} in the home. Index: {} before, {} now ({} added, {} missing).",
         human::count(sessions.source_folders),
         human::count(sessions.home_folders),
-        human::count(sessions.source_indexed),
+        human::plural(sessions.source_indexed, "entry", "entries"),
         human::count(sessions.home_indexed),
         human::count(sessions.added),
         human::count(sessions.missing)
