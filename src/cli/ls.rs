@@ -187,7 +187,7 @@ fn columns(rows: &[Row], long: bool, archives: bool, ctx: &Context) -> Vec<Colum
     let text = |value: &Option<String>| {
         value
             .as_deref()
-            .map_or_else(|| "-".to_owned(), |v| human::escape(v).into_owned())
+            .map_or_else(|| "-".to_owned(), |v| human::name(v).into_owned())
     };
     let now = ctx.clock.now();
     let terminal = stdout_is_terminal();
@@ -197,10 +197,10 @@ fn columns(rows: &[Row], long: bool, archives: bool, ctx: &Context) -> Vec<Colum
         Some(then) => then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     };
     let mut columns = vec![
-        column("SESSION", false, &|row| human::escape(&row.id).into_owned()),
+        column("SESSION", false, &|row| human::name(&row.id).into_owned()),
         column("STATUS", false, &|row| match row.running {
             Some(_) => ls::RUNNING.to_owned(),
-            None => human::escape(&row.status).into_owned(),
+            None => human::name(&row.status).into_owned(),
         }),
         column("ACTIVE", false, &updated),
     ];
@@ -234,12 +234,12 @@ fn columns(rows: &[Row], long: bool, archives: bool, ctx: &Context) -> Vec<Colum
         let mut tags: Vec<String> = row
             .tags
             .iter()
-            .map(|t| human::escape(t).into_owned())
+            .map(|t| human::name(t).into_owned())
             .collect();
         tags.extend(
             row.sync_tag
                 .iter()
-                .map(|t| format!("sync:{}", human::escape(t))),
+                .map(|t| format!("sync:{}", human::name(t))),
         );
         tags.join(" ")
     };
@@ -247,7 +247,7 @@ fn columns(rows: &[Row], long: bool, archives: bool, ctx: &Context) -> Vec<Colum
     columns.push(column("TITLE", false, &|row| {
         row.title
             .as_deref()
-            .map(|t| human::escape(t).into_owned())
+            .map(|t| human::name(t).into_owned())
             .unwrap_or_default()
     }));
     columns
