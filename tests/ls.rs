@@ -288,8 +288,8 @@ fn what_the_index_says_can_not_drive_the_terminal() {
     assert_snapshot!(ran.shown(&place), @r"
     exit: 0
     --- stdout
-    20240603_a\x1b]0;owned\x07  \x1b[5mblink  2024-06-03T00:00:00Z  \x1b[31mred  \r\n     a\nb \x9b31m sync:\u{2066}x  \x1b[2J\u{202e}txt.exe
-    ../../etc                   active        -                     -            -                                     up and out
+    20240603_a\x1b]0;owned\x07  \x1b[5mblink  2024-06-03T00:00:00Z  \x1b[31mred  \r\n     a\nb \u{9b}31m sync:\u{2066}x  \x1b[2J\u{202e}txt.exe
+    ../../etc                   active        -                     -            -                                       up and out
     --- stderr
     hint: sessions have come or gone since they were counted: wbhome index looks again
     ");

@@ -94,5 +94,5 @@ fn one_by_one<'i, D>(
 
 /// The id as a person may see it.
 fn shown(id: &SessionId) -> String {
-    format!("`{}`", human::escape(id.as_str()))
+    format!("`{}`", human::name(id.as_str()))
 }

@@ -94,7 +94,7 @@ impl PuttingAway<'_> {
         let was = Was::new(&folder);
         let lies = was.lies.clone();
         let note = Note {
-            why: format!("archived the session {}", human::escape(self.id.as_str())),
+            why: format!("archived the session {}", human::name(self.id.as_str())),
             at: context.clock.now().to_string(),
             command: Some("archive".to_owned()),
             was: vec![was],
@@ -192,7 +192,7 @@ impl PuttingAway<'_> {
         Ok(writer.map(|file| {
             format!(
                 "{} (process {}) has a file of it open for writing",
-                human::escape(&file.program),
+                human::name(&file.program),
                 file.pid
             )
         }))

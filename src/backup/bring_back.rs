@@ -300,7 +300,7 @@ fn from_store(
         return Err(Error::failed(format!(
             "the snapshot of {} does not have {}",
             snapshot.at,
-            human::escape(plan.session.as_str())
+            human::name(plan.session.as_str())
         ))
         .at(source.store().path())
         .hint(
@@ -325,7 +325,7 @@ fn from_archive(home: &Home, plan: &mut Plan, context: &Context) -> Result<Optio
     if !disk::exists(&path) {
         return Err(Error::failed(format!(
             "{} has no archive",
-            human::escape(plan.session.as_str())
+            human::name(plan.session.as_str())
         ))
         .hint("--from backup takes it from a cold store"));
     }
@@ -377,7 +377,7 @@ fn refuse_archived(plan: &Plan, archived: bool, request: &Request) -> Result<()>
         false => Ok(()),
         true => Err(Error::failed(format!(
             "`{}` is archived, and the archive holds all of it",
-            human::escape(plan.session.as_str())
+            human::name(plan.session.as_str())
         ))
         .hint("`wbhome unarchive` brings it back from there")
         .hint("--force puts what the store has into sessions/ all the same, beside the archive; --to DIR elsewhere")),
@@ -396,7 +396,7 @@ fn at_work(home: &Home, plan: &Plan, agents: &[Agent]) -> Result<()> {
         None => Ok(()),
         Some(who) => Err(Error::failed(format!(
             "{} can not be changed: {who}",
-            human::escape(plan.session.as_str())
+            human::name(plan.session.as_str())
         ))
         .hint("end its session first, or name a folder with --to; nothing was changed")),
     }
@@ -546,10 +546,10 @@ fn of_store(fetched: Fetched, item: &Item, plan: &mut Plan) -> Result<Built> {
     let Some(laid) = fetched.laid else {
         let mut error = Error::failed(format!(
             "nothing of any pack of {} can be proved good",
-            human::escape(plan.session.as_str())
+            human::name(plan.session.as_str())
         ));
         for not_used in fetched.not_used.iter().take(NAMED) {
-            let file = human::escape(&not_used.pack.file);
+            let file = human::name(&not_used.pack.file);
             error = error.hint(format!("{file}: {}", not_used.why));
         }
         return Err(error.hint("nothing was changed"));
@@ -656,7 +656,7 @@ pub fn apply(
     let mut note = Note {
         why: format!(
             "{} came back from {from} of {}",
-            human::escape(plan.session.as_str()),
+            human::name(plan.session.as_str()),
             plan.at
         ),
         at: context.clock.now().to_string(),

@@ -373,7 +373,7 @@ impl<'a> Night<'a> {
             let mut gone = |pack: &PackRef| {
                 let gone = self.store.is_gone(pack);
                 if gone || !self.store.has(pack) {
-                    lost.push(format!("{what}: {}", human::escape(&pack.file)));
+                    lost.push(format!("{what}: {}", human::name(&pack.file)));
                 }
                 gone
             };

@@ -142,7 +142,8 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.what)?;
+        // What is quoted in it is escaped where it is; a library that quotes does not know of that.
+        f.write_str(&super::human::escape(&self.0.what))?;
         if let Some(path) = &self.0.path {
             write!(f, " {}", super::human::path(path))?;
         }

@@ -48,7 +48,7 @@ pub(super) fn not_there(home: &Home, id: &SessionId) -> Error {
     let status = index.find(id.as_str()).map(crate::home::Entry::status);
     let in_archive = disk::stat(&home.archive_of(id)).ok().flatten();
     let in_archive = in_archive.map(|meta| meta.kind);
-    let name = human::escape(id.as_str());
+    let name = human::name(id.as_str());
     match status {
         _ if let Some(kind) = in_archive => match kind {
             FileKind::File => archived(home, id),
@@ -69,7 +69,7 @@ pub(super) fn not_there(home: &Home, id: &SessionId) -> Error {
 /// An archived session has no path; what is in it can be read all the same.
 fn archived(home: &Home, id: &SessionId) -> Error {
     let (name, typed) = (
-        human::escape(id.as_str()),
+        human::name(id.as_str()),
         human::quoted(id.as_str().as_ref()),
     );
     let pack = human::quoted(&home.archive_of(id));

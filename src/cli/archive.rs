@@ -129,7 +129,7 @@ pub(super) fn exit(refused: &[Refused], done: usize, whole: bool) -> Exit {
 }
 
 fn warn(session: &Done, console: &Console) {
-    let id = human::escape(session.id.as_str());
+    let id = human::name(session.id.as_str());
     let named = |missing: &Missing| {
         format!(
             "{} ({})",
@@ -182,7 +182,7 @@ fn write(out: &mut String, done: &Outcome, global: &Global, console: &Console) {
         let _ = writeln!(
             out,
             "{}   {} → {}{ratio}{folder}",
-            styled(STRONG, human::escape(session.id.as_str())),
+            styled(STRONG, human::name(session.id.as_str())),
             content(session.files, session.bytes),
             human::size(session.packed),
         );
@@ -218,7 +218,7 @@ fn write(out: &mut String, done: &Outcome, global: &Global, console: &Console) {
 /// Those for which there was nothing to do.
 pub(super) fn already(out: &mut String, ids: &[String], what: &str) {
     for id in ids {
-        let _ = writeln!(out, "{}   {what}", styled(STRONG, human::escape(id)));
+        let _ = writeln!(out, "{}   {what}", styled(STRONG, human::name(id)));
     }
 }
 
@@ -255,7 +255,7 @@ fn left(out: &mut String, left: &[Left], console: &Console) {
                 Some(since) => since.strftime("%Y-%m-%d").to_string(),
                 None => human::escape(&one.why).into_owned(),
             };
-            let _ = writeln!(out, "  {}   {why}", human::escape(&one.id));
+            let _ = writeln!(out, "  {}   {why}", human::name(&one.id));
         }
         if shown < group.len() {
             let more = human::count((group.len() - shown) as u64);
@@ -273,7 +273,7 @@ fn write_plan(out: &mut String, plan: &Plan, console: &Console) {
         let _ = writeln!(
             out,
             "{}   {}{archive}",
-            styled(STRONG, human::escape(session.id.as_str())),
+            styled(STRONG, human::name(session.id.as_str())),
             content(session.files, session.bytes)
         );
     }

@@ -178,7 +178,7 @@ fn write(out: &mut String, done: &Outcome, verbose: bool) {
                 Some(made) => writeln!(
                     out,
                     "  {} {}   {files}, {} new",
-                    human::escape(&made.branch),
+                    human::name(&made.branch),
                     &made.id[..10],
                     human::size(made.bytes)
                 ),
@@ -188,7 +188,7 @@ fn write(out: &mut String, done: &Outcome, verbose: bool) {
     }
     if verbose && done.subject.is_some() {
         for session in &done.sessions {
-            let _ = writeln!(out, "  {}", human::escape(&session.to_string()));
+            let _ = writeln!(out, "  {}", human::name(&session.to_string()));
         }
     }
     write_left_out(out, done, verbose);

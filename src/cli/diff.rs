@@ -119,7 +119,7 @@ fn write(out: &mut String, diff: &Diff, ctx: &Context) {
             human::age(ctx.clock.now(), told.at)
         )
     };
-    let session = human::escape(diff.session.as_str());
+    let session = human::name(diff.session.as_str());
     let span = match &diff.to {
         None => format!("since {}", told(&diff.from)),
         Some(to) => format!("from {} to {}", told(&diff.from), told(to)),
@@ -142,7 +142,7 @@ fn write(out: &mut String, diff: &Diff, ctx: &Context) {
         counts.join(", ")
     );
     if let Some(was) = &diff.was {
-        let _ = writeln!(out, "It was called {} then.", human::escape(was));
+        let _ = writeln!(out, "It was called {} then.", human::name(was));
     }
     for file in &diff.files {
         write_file(out, file);

@@ -185,7 +185,7 @@ fn write(out: &mut String, report: &Report, console: &Console, ctx: &Context) {
                 moment(older.at, ctx),
                 moment(older.newest, ctx),
                 human::escape(&older.why),
-                human::escape(&older.file)
+                human::name(&older.file)
             )
         },
     );

@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 
 use anstream::{AutoStream, ColorChoice};
+use clap::Parser;
 use clap::error::ErrorKind;
 use serde_json::json;
 
-use super::output::{Console, ERROR, FAINT, styled};
+use super::Cli;
+use super::output::{Console, ERROR, FAINT, json_line, styled};
 use super::place;
 use crate::base::{Error, Exit, human};
 
@@ -24,7 +26,7 @@ pub(super) fn report(console: &Console, error: &Error, again: &str) -> Exit {
             "hints": hints,
             "exit": exit.code(),
         });
-        console.say(&format!("{document}\n"));
+        console.say(&json_line(&document));
         return exit;
     }
     console.say(&format!("{} {error}\n", styled(ERROR, "error:")));
@@ -59,7 +61,7 @@ pub(super) fn usage(error: &clap::Error) -> Exit {
             "schema": "wbhome/error/1", "kind": "usage", "message": message,
             "hints": hints, "exit": 2,
         });
-        let _ = writeln!(io::stderr(), "{document}");
+        let _ = io::stderr().write_all(json_line(&document).as_bytes());
     }
     match shown {
         true => Exit::Done,
@@ -82,6 +84,29 @@ fn asked_color(line: impl Iterator<Item = OsString>) -> ColorChoice {
         is_next = word == "--color";
     }
     asked
+}
+
+/// The message as it may be printed: the parser quotes what was typed as it is, in the middle of its own colours. So it
+/// is asked once more, with everything escaped; where that makes sense, the message is told without colours.
+pub(super) fn harmless(error: clap::Error, line: &[OsString]) -> clap::Error {
+    let escaped: Vec<String> = line.iter().map(|arg| human::path(arg.as_ref())).collect();
+    if escaped
+        .iter()
+        .zip(line)
+        .all(|(shown, arg)| shown.as_str() == arg)
+    {
+        return error;
+    }
+    match Cli::try_parse_from(escaped) {
+        Err(shown) if shown.kind() == error.kind() => shown,
+        _ => {
+            let text = error.render().to_string();
+            let lines: Vec<_> = text.trim_end().lines().map(human::escape).collect();
+            let text = lines.join("\n");
+            let text = text.strip_prefix("error: ").unwrap_or(&text);
+            clap::Error::raw(error.kind(), format!("{text}\n"))
+        }
+    }
 }
 
 /// What the parser says to people, as one line and hints.

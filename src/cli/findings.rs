@@ -108,7 +108,7 @@ pub(super) fn cuts(findings: &[Finding]) -> bool {
 
 fn sentence(finding: &Finding) -> String {
     match &finding.session {
-        Some(session) => format!("{}  {}", human::escape(session), finding.sentence()),
+        Some(session) => format!("{}  {}", human::name(session), finding.sentence()),
         None => finding.sentence(),
     }
 }

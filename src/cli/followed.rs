@@ -79,7 +79,7 @@ pub(super) fn write_followed(out: &mut String, state: &[Followed], undo: &str, a
         match &followed.record {
             _ if followed.undone => {}
             Some(record) => {
-                let record = human::escape(record);
+                let record = human::name(record);
                 let _ = writeln!(
                     out,
                     "  The former state is kept in {record}; `{undo}` gives it back."
@@ -99,7 +99,7 @@ fn write_database(out: &mut String, followed: &Followed, all: bool) {
     let rows: Vec<String> = database
         .rows
         .iter()
-        .map(|(column, n)| format!("{} {}", human::escape(column), human::count(*n)))
+        .map(|(column, n)| format!("{} {}", human::name(column), human::count(*n)))
         .collect();
     let rows = match rows.is_empty() {
         true => "nothing to change".to_owned(),
@@ -115,17 +115,17 @@ fn write_database(out: &mut String, followed: &Followed, all: bool) {
         let _ = writeln!(
             out,
             "    workspaces had both {} and {}; the row of {} was opened last and is kept",
-            human::escape(&merged.old),
-            human::escape(&merged.new),
-            human::escape(kept)
+            human::name(&merged.old),
+            human::name(&merged.new),
+            human::name(kept)
         );
     }
     for left in &database.left {
         let _ = writeln!(
             out,
             "    {}.{} mentions it in {}, left as it is",
-            human::escape(&left.table),
-            human::escape(&left.column),
+            human::name(&left.table),
+            human::name(&left.column),
             human::plural(left.rows, "row", "rows")
         );
     }
@@ -176,7 +176,7 @@ pub(super) fn write_undone(out: &mut String, undone: &[Undone]) {
                 &taken.replaced,
                 &format!(
                     "changed since; what had to give way is in {}",
-                    human::escape(trash)
+                    human::name(trash)
                 ),
             );
         }

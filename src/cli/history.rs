@@ -59,7 +59,7 @@ pub(super) fn moment(at: Timestamp, ctx: &Context) -> String {
 
 fn write(out: &mut String, log: &Log, all: bool, again: &str, ctx: &Context) {
     if log.total == 0 {
-        let id = human::escape(log.session.as_str());
+        let id = human::name(log.session.as_str());
         let named = human::quoted(Path::new(log.session.as_str()));
         let _ = writeln!(
             out,
@@ -88,7 +88,7 @@ fn write_commit(out: &mut String, touched: &Touched, all: bool, ctx: &Context) {
     let text = fold(&text, told.short.len() + 2, terminal_width());
     let _ = writeln!(out, "{}  {text}", styled(STRONG, &told.short));
     if let Some(was) = &touched.was {
-        let _ = writeln!(out, "    was {}", human::escape(was));
+        let _ = writeln!(out, "    was {}", human::name(was));
     }
     if all {
         for change in &touched.changes {

@@ -48,7 +48,7 @@ pub(super) fn run(
     for stranger in &done.views.foreign {
         console.warn(&format!(
             "{} is none of the links that wbhome makes; it was left alone",
-            human::escape(stranger)
+            human::name(stranger)
         ));
     }
     for project in &done.views.unusable {
@@ -105,7 +105,7 @@ fn write(out: &mut String, changes: &Changes, rebuilt: bool) {
     let mut row = |what: &str, ids: &[String]| {
         for (i, id) in ids.iter().enumerate() {
             let head = if i == 0 { what } else { "" };
-            let _ = writeln!(out, "  {head:<10} {}", human::escape(id));
+            let _ = writeln!(out, "  {head:<10} {}", human::name(id));
         }
     };
     let renamed: Vec<String> = changes
@@ -124,7 +124,7 @@ fn write(out: &mut String, changes: &Changes, rebuilt: bool) {
             out,
             "  {:<10} {}   {}",
             "problem",
-            human::escape(&problem.id),
+            human::name(&problem.id),
             human::escape(&problem.why)
         );
     }

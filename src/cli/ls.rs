@@ -173,7 +173,7 @@ fn columns(rows: &[Row], long: bool, archives: bool, moments: &Moments) -> Vec<C
     let text = |value: &Option<String>| {
         value
             .as_deref()
-            .map_or_else(|| "-".to_owned(), |v| human::escape(v).into_owned())
+            .map_or_else(|| "-".to_owned(), |v| human::name(v).into_owned())
     };
     let updated = |row: &Row| {
         let then = row.updated.or(row.created);
@@ -181,11 +181,11 @@ fn columns(rows: &[Row], long: bool, archives: bool, moments: &Moments) -> Vec<C
     };
     let mut columns = vec![
         column("SESSION", Cells::Words, &|row| {
-            human::escape(&row.id).into_owned()
+            human::name(&row.id).into_owned()
         }),
         column("STATUS", Cells::Words, &|row| match row.running {
             Some(_) => ls::RUNNING.to_owned(),
-            None => human::escape(&row.status).into_owned(),
+            None => human::name(&row.status).into_owned(),
         }),
         column("ACTIVE", Cells::Words, &updated),
     ];
@@ -227,12 +227,12 @@ fn columns(rows: &[Row], long: bool, archives: bool, moments: &Moments) -> Vec<C
         let mut tags: Vec<String> = row
             .tags
             .iter()
-            .map(|t| human::escape(t).into_owned())
+            .map(|t| human::name(t).into_owned())
             .collect();
         tags.extend(
             row.sync_tag
                 .iter()
-                .map(|t| format!("sync:{}", human::escape(t))),
+                .map(|t| format!("sync:{}", human::name(t))),
         );
         tags.join(" ")
     };
@@ -240,7 +240,7 @@ fn columns(rows: &[Row], long: bool, archives: bool, moments: &Moments) -> Vec<C
     columns.push(column("TITLE", Cells::Text, &|row| {
         row.title
             .as_deref()
-            .map(|t| human::escape(t).into_owned())
+            .map(|t| human::name(t).into_owned())
             .unwrap_or_default()
     }));
     columns

@@ -51,6 +51,8 @@ mod table;
 mod unarchive;
 mod width;
 
+use std::ffi::OsString;
+
 use clap::Parser;
 
 pub use args::Cli;
@@ -68,7 +70,9 @@ pub fn run() -> Exit {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            return errors::usage(&help::in_place_of(error, std::env::args_os()));
+            let line: Vec<OsString> = std::env::args_os().collect();
+            let error = errors::harmless(error, &line);
+            return errors::usage(&help::in_place_of(error, line.into_iter()));
         }
     };
     let console = Console::new(&cli.global);

@@ -71,8 +71,8 @@ pub(super) fn run(args: MvArgs, global: &Global, console: &Console, ctx: &Contex
             let _ = writeln!(
                 out,
                 "{} would become {}\n",
-                human::escape(&old),
-                human::escape(&new)
+                human::name(&old),
+                human::name(&new)
             );
             write_plan(out, &plan);
         })?;
@@ -87,12 +87,7 @@ pub(super) fn run(args: MvArgs, global: &Global, console: &Console, ctx: &Contex
         rest: &outcome,
     };
     console.report("mv/1", &printed, |out| {
-        let _ = writeln!(
-            out,
-            "{} is {} now\n",
-            human::escape(&old),
-            human::escape(&new)
-        );
+        let _ = writeln!(out, "{} is {} now\n", human::name(&old), human::name(&new));
         let undo = format!(
             "{} mv {} {}{}",
             place::again(global),
@@ -121,8 +116,8 @@ fn new_id(from: &SessionId, new: &str, force: bool) -> Result<SessionId> {
         None if force => Ok(whole),
         None => Err(Error::usage(format!(
             "`{}` has no day, and `{}` has none to keep",
-            human::escape(new),
-            human::escape(from.as_str())
+            human::name(new),
+            human::name(from.as_str())
         ))
         .hint("write it as YYYYMMDD_task; --force takes the name as it is")),
     }

@@ -10,7 +10,7 @@ use clap::ColorChoice;
 use serde::Serialize;
 
 use super::args::Global;
-use crate::base::{Error, Kind, Result};
+use crate::base::{Error, Kind, Result, human};
 
 /// Bold, for what the eye should find first.
 pub(super) const STRONG: Style = Style::new().bold();
@@ -24,6 +24,11 @@ pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
 /// Text in a style; the stream takes the style out again where colour is not wanted.
 pub(super) fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
+}
+
+/// A JSON document on a line: on a terminal it is looked at, too, and its texts must not drive it.
+pub(super) fn json_line(document: &serde_json::Value) -> String {
+    format!("{}\n", human::json(&document.to_string()))
 }
 
 /// Where a verb prints.
@@ -98,7 +103,7 @@ impl Console {
         if let serde_json::Value::Object(fields) = value {
             document.extend(fields);
         }
-        Ok(format!("{}\n", serde_json::Value::Object(document)))
+        Ok(json_line(&serde_json::Value::Object(document)))
     }
 
     /// Writes to standard output. Somebody who has stopped reading is not an error.

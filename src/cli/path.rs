@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::args::Global;
 use super::complete;
-use super::output::Console;
+use super::output::{Console, stdout_is_terminal};
 use super::place;
-use crate::base::{Exit, Result};
+use crate::base::{Exit, Result, human};
 use crate::browse;
 
 /// Print the absolute path of a session, or of a file in it
@@ -27,8 +27,10 @@ pub(super) fn run(args: PathArgs, global: &Global, console: &Console) -> Result<
     let found = browse::path(&home, &args.session)?;
     if console.json {
         console.document("path/1", &found)?;
+    } else if stdout_is_terminal() {
+        console.print(&format!("{}\n", human::path(&found.path)))?;
     } else {
-        // As it is, byte for byte: it is meant for a shell.
+        // Byte for byte: it is meant for a shell.
         let mut line = found.path.as_os_str().as_bytes().to_vec();
         line.push(b'\n');
         console.print_bytes(&line)?;

@@ -46,7 +46,7 @@ pub(super) fn write(out: &mut String, push: &Push, one_more: bool) {
 fn to(push: &Push) -> String {
     match (&push.remote, &push.branch) {
         (Some(remote), Some(branch)) => {
-            format!("{}/{}", human::escape(remote), human::escape(branch))
+            format!("{}/{}", human::name(remote), human::name(branch))
         }
         _ => "the remote".to_owned(),
     }

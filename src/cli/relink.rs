@@ -108,7 +108,7 @@ pub(super) fn run(
         let undo = format!("{} relink undo", place::again(global));
         write(out, &outcome, &undo, console.verbose);
         if let Some(record) = &outcome.record {
-            let record = human::escape(record);
+            let record = human::name(record);
             let _ = writeln!(out, "\nRecord: {record}.  To take it back: {undo}");
         }
     })?;
@@ -177,8 +177,8 @@ pub(super) fn write(out: &mut String, outcome: &Outcome, undo: &str, all: bool) 
             out,
             "  {:>8}   {} → {}",
             human::count(mapped.count),
-            human::escape(&mapped.old),
-            human::escape(&mapped.new)
+            human::name(&mapped.old),
+            human::name(&mapped.new)
         );
     }
     for skipped in &outcome.skipped {

@@ -247,7 +247,7 @@ fn write(out: &mut String, plan: &Plan) {
         line("mode", &mode.path, &format!("   {:04o}", mode.mode));
     }
     for session in &plan.sessions {
-        let _ = writeln!(out, "  {:<9}{}", "indexed", human::escape(session));
+        let _ = writeln!(out, "  {:<9}{}", "indexed", human::name(session));
     }
 }
 
@@ -367,7 +367,7 @@ fn from_git(
 const FILES: usize = 10;
 
 fn write_git(out: &mut String, plan: &bring_back::Plan, all: bool) {
-    let session = human::escape(plan.session.as_str());
+    let session = human::name(plan.session.as_str());
     let from = &plan.from;
     let _ = writeln!(
         out,
@@ -377,7 +377,7 @@ fn write_git(out: &mut String, plan: &bring_back::Plan, all: bool) {
         human::escape(&from.subject)
     );
     if let Some(was) = &plan.was {
-        let _ = writeln!(out, "It was called {} then.", human::escape(was));
+        let _ = writeln!(out, "It was called {} then.", human::name(was));
     }
     let shown = match all || plan.files.len() <= FILES + 1 {
         true => plan.files.len(),
@@ -443,7 +443,7 @@ fn write_list(out: &mut String, listing: &Listing, again: &str, ctx: &Context, c
         let _ = writeln!(
             out,
             "\n{}   {age}, {}   {}",
-            styled(STRONG, human::escape(&act.act)),
+            styled(STRONG, human::name(&act.act)),
             human::size(act.bytes),
             human::escape(&act.why)
         );

@@ -78,7 +78,7 @@ fn write(out: &mut String, sessions: &[Removed]) {
                 if archive { " with its archive" } else { "" }
             ),
         };
-        let id = human::escape(session.id.as_str());
+        let id = human::name(session.id.as_str());
         let _ = writeln!(out, "{}   {what}", styled(STRONG, id));
     }
 }

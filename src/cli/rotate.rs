@@ -149,7 +149,7 @@ fn forced(cut: &CutLog, console: &Console) {
         console.warn(&format!(
             "{}: {} (process {}) writes without O_APPEND: what it writes next stands behind a hole of NULs",
             human::path(&cut.path),
-            human::escape(&writer.program),
+            human::name(&writer.program),
             writer.pid
         ));
     }

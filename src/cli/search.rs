@@ -209,7 +209,7 @@ impl Printing<'_> {
 
     /// `20240604_数据清洗   3 days ago   五月`
     fn heading(&mut self, session: &Session) -> String {
-        let id = human::escape(session.id.as_str());
+        let id = human::name(session.id.as_str());
         let mut after = String::new();
         if session.archived {
             after.push_str("   archived");
@@ -344,12 +344,12 @@ fn beside(hit: &Hit, number: u64) -> String {
 }
 
 fn path_of(file: &File) -> String {
-    let session = human::escape(file.session.as_str());
+    let session = human::name(file.session.as_str());
     format!("{session}/{}", human::path(&file.path))
 }
 
 fn count_of(count: &Count) -> String {
-    let id = human::escape(count.session.as_str());
+    let id = human::name(count.session.as_str());
     let lines = human::plural(count.lines, "line", "lines");
     let files = human::plural(count.files, "file", "files");
     let found = format!("{lines} in {files}");

@@ -308,20 +308,20 @@ fn below(out: &mut String, text: &str) {
 fn write(out: &mut String, printed: &Printed, ctx: &Context) {
     let session = printed.session;
     let moment = |at: Timestamp| moment(at, ctx);
-    let id = styled(STRONG, human::escape(session.id.as_str()));
+    let id = styled(STRONG, human::name(session.id.as_str()));
     let status = match (&session.running, session.indexed) {
         (Some(running), _) => format!("running, process {}", running.pid),
-        (None, true) => human::escape(&session.status).into_owned(),
-        (None, false) => format!("{}, not in the index", human::escape(&session.status)),
+        (None, true) => human::name(&session.status).into_owned(),
+        (None, false) => format!("{}, not in the index", human::name(&session.status)),
     };
     let limit = terminal_width();
-    let wide = human::escape(session.id.as_str()).width() + 3 + status.width();
+    let wide = human::name(session.id.as_str()).width() + 3 + status.width();
     let _ = match limit.is_some_and(|limit| wide > limit) {
         true => writeln!(out, "{id}\n  {status}"),
         false => writeln!(out, "{id}   {status}"),
     };
     if let Some(title) = &session.title {
-        let _ = writeln!(out, "{}", fold(&human::escape(title), 0, limit));
+        let _ = writeln!(out, "{}", fold(&human::name(title), 0, limit));
     }
     out.push('\n');
     for (name, value) in [
@@ -330,11 +330,11 @@ fn write(out: &mut String, printed: &Printed, ctx: &Context) {
         ("shared", &session.sync_tag),
     ] {
         if let Some(value) = value {
-            line(out, name, human::escape(value));
+            line(out, name, human::name(value));
         }
     }
     if !session.tags.is_empty() {
-        line(out, "tags", human::escape(&session.tags.join(", ")));
+        line(out, "tags", human::name(&session.tags.join(", ")));
     }
     if let Some(created) = session.created {
         line(out, "created", moment(created));
@@ -475,7 +475,7 @@ fn write_turns(out: &mut String, session: &Session) {
 }
 
 fn write_archive(out: &mut String, archive: &Archive, from: From, ctx: &Context) {
-    let file = human::escape(&archive.file);
+    let file = human::name(&archive.file);
     let kept = match from {
         From::Folder => ", kept beside the folder",
         From::Archive => "",

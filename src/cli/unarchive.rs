@@ -80,7 +80,7 @@ pub(super) fn run(
 }
 
 fn warn(session: &Done, home: &Home, global: &Global, console: &Console) {
-    let id = human::escape(session.id.as_str());
+    let id = human::name(session.id.as_str());
     for damage in &session.damage {
         let files = match damage.files.as_slice() {
             [] => String::new(),
@@ -102,7 +102,7 @@ fn warn(session: &Done, home: &Home, global: &Global, console: &Console) {
         let folder = |id: &str| place::quoted(&home.sessions().join(id));
         console.note(&format!(
             "{id} was called {} when it was archived.",
-            human::escape(was)
+            human::name(was)
         ));
         console.hint(&format!(
             "what it says of itself follows its name by: {} relink {} {} {}",
@@ -128,7 +128,7 @@ fn write(out: &mut String, done: &Outcome) {
         let _ = writeln!(
             out,
             "{}   {}{there}{archive}",
-            styled(STRONG, human::escape(session.id.as_str())),
+            styled(STRONG, human::name(session.id.as_str())),
             content(session.files, session.bytes)
         );
     }
@@ -152,7 +152,7 @@ fn write_plan(out: &mut String, plan: &Plan) {
         let _ = writeln!(
             out,
             "{}   {what}{foreign}{folder}",
-            styled(STRONG, human::escape(session.id.as_str()))
+            styled(STRONG, human::name(session.id.as_str()))
         );
     }
     already(out, &plan.already, "is not archived: it is in sessions/");

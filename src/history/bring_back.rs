@@ -205,7 +205,7 @@ fn refuse_archived(home: &Home, id: &SessionId, force: bool) -> Result<()> {
         false => Ok(()),
         true => Err(Error::failed(format!(
             "`{}` is archived, and the archive holds all of it",
-            human::escape(id.as_str())
+            human::name(id.as_str())
         ))
         .hint("--force puts what git holds into sessions/ all the same, beside the archive")),
     }
@@ -224,7 +224,7 @@ fn at_work(home: &Home, plan: &Plan, agents: &[Agent]) -> Result<()> {
         None => Ok(()),
         Some(who) => Err(Error::failed(format!(
             "{} can not be changed: {who}",
-            human::escape(plan.session.as_str())
+            human::name(plan.session.as_str())
         ))
         .hint("end its session first; nothing was changed")),
     }

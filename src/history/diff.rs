@@ -157,7 +157,7 @@ pub fn diff(home: &Home, request: &Request, context: &Context) -> Result<Diff> {
 
 /// Neither side has it: it was misspelt, or it is in the archive.
 fn refuse_nothing(home: &Home, meant: &Meant, old: &Side, new: &Side, disk: bool) -> Result<()> {
-    let id = human::escape(meant.id.as_str());
+    let id = human::name(meant.id.as_str());
     if disk && !disk::exists(&home.session(&meant.id)) && disk::exists(&home.archive_of(&meant.id))
     {
         return Err(Error::failed(format!(

@@ -103,7 +103,7 @@ pub fn log(home: &Home, request: &Request, context: &Context) -> Result<Log> {
         return Err(Error::failed(format!(
             "no commit has held {} of {}",
             human::path(rel),
-            human::escape(meant.id.as_str())
+            human::name(meant.id.as_str())
         ))
         .hint(format!(
             "`wbhome history -v {}` names the files of each commit",

@@ -168,7 +168,7 @@ impl Summary {
         match self.sessions.as_slice() {
             [] if others.is_empty() => "nothing".to_owned(),
             [] => others.join(", "),
-            [one] => format!("{}: {}", human::escape(&one.id), one.described()),
+            [one] => format!("{}: {}", human::name(&one.id), one.described()),
             many => format!(
                 "{} sessions: {}",
                 human::count(many.len() as u64),
@@ -185,7 +185,7 @@ impl Summary {
             let _ = writeln!(
                 text,
                 "{}: {}",
-                human::escape(&session.id),
+                human::name(&session.id),
                 session.described()
             );
         }

@@ -164,7 +164,7 @@ impl Repository {
         let short = short_name(name);
         Err(Error::failed(format!(
             "the branch {} is gone, and was last at {}:",
-            human::escape(short),
+            human::name(short),
             last
         ))
         .at(self.dir())
@@ -195,7 +195,7 @@ impl Repository {
                 let short = short_name(name);
                 Err(Error::failed(format!(
                     "the branch {} has gone back to {tip}, and its log ends at {last}:",
-                    human::escape(short)
+                    human::name(short)
                 ))
                 .at(self.dir())
                 .hint(format!(
@@ -204,7 +204,7 @@ impl Repository {
                 ))
                 .hint(format!(
                     "if it is meant: git reflog delete {}@{{0}}",
-                    human::escape(short)
+                    human::name(short)
                 )))
             }
             _ => Ok(()),

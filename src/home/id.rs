@@ -62,13 +62,13 @@ impl SessionId {
         if date_of(&task).is_some() {
             return Err(Error::usage(format!(
                 "`{}` begins with a date already",
-                human::escape(&task)
+                human::name(&task)
             ))
             .hint("give the task alone; the date is put before it (--date sets another day)"));
         }
         if let Some(bad) = task.chars().find(|c| !is_task_character(*c)) {
-            let shown = human::escape(&task).into_owned();
-            let bad = human::escape(&bad.to_string()).into_owned();
+            let shown = human::name(&task).into_owned();
+            let bad = human::name(&bad.to_string()).into_owned();
             return Err(Error::usage(format!(
                 "`{bad}` can not stand in a session's name: `{shown}`"
             ))

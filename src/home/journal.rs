@@ -265,7 +265,7 @@ fn told(done: &swap::Done, record: &str) -> String {
         n => format!(
             "gave the files their new form; {} had changed meanwhile, what stood there is in {}/overtaken",
             human::plural(n, "file", "files"),
-            human::escape(record)
+            human::name(record)
         ),
     }
 }
@@ -313,7 +313,7 @@ impl Step {
             Step::Renamed { from, to } => {
                 let did = rename_entry(home, from, to)?;
                 failpoint::hit("journal.entry_renamed");
-                Ok(did.then(|| format!("indexed {}", human::escape(to))))
+                Ok(did.then(|| format!("indexed {}", human::name(to))))
             }
             Step::Cut { cut } => cut.settle(home, context),
             Step::Views { ids } => {
@@ -330,7 +330,7 @@ impl Step {
 
 fn shown_id(entry: &Map<String, Value>) -> String {
     let id = entry.get("id").and_then(Value::as_str).unwrap_or_default();
-    human::escape(id).into_owned()
+    human::name(id).into_owned()
 }
 
 fn insert(home: &LockedHome, fields: &Map<String, Value>) -> Result<bool> {

@@ -148,11 +148,11 @@ pub fn matching(query: &str, candidates: &[Candidate]) -> Result<Option<SessionI
 fn ambiguous(query: &str, several: &[&SessionId]) -> Error {
     let mut error = Error::failed(format!(
         "`{}` may mean {} sessions",
-        human::escape(query),
+        human::name(query),
         human::count(several.len() as u64)
     ));
     for id in several.iter().take(SHOWN) {
-        error = error.hint(human::escape(id.as_str()));
+        error = error.hint(human::name(id.as_str()));
     }
     match several.len().checked_sub(SHOWN) {
         Some(more @ 1..) => error.hint(format!("and {} more", human::count(more as u64))),
@@ -161,7 +161,7 @@ fn ambiguous(query: &str, several: &[&SessionId]) -> Error {
 }
 
 fn unknown(query: &str, present: &[&SessionId]) -> Error {
-    let error = Error::failed(format!("there is no session `{}`", human::escape(query)));
+    let error = Error::failed(format!("there is no session `{}`", human::name(query)));
     let ids = || present.iter().map(|id| id.as_str());
     // People remember the task better than the date.
     let tasks = || ids().filter_map(|id| id.split_once('_').map(|(_, task)| task));
@@ -170,7 +170,7 @@ fn unknown(query: &str, present: &[&SessionId]) -> Error {
         ids().find(|id| id.ends_with(task))
     });
     match near {
-        Some(near) => error.hint(format!("did you mean {}?", human::escape(near))),
+        Some(near) => error.hint(format!("did you mean {}?", human::name(near))),
         None => error.hint("`wbhome ls` lists them"),
     }
 }

@@ -61,7 +61,7 @@ pub fn follow(home: &LockedHome, index: &Index, only: Option<&[String]>) -> Resu
             continue;
         }
         if unusable_project(project).is_some() {
-            let project = human::escape(project).into_owned();
+            let project = human::name(project).into_owned();
             if !views.unusable.contains(&project) {
                 views.unusable.push(project);
             }
@@ -125,7 +125,7 @@ impl Project<'_> {
         names.sort_by(|a, b| a.0.cmp(&b.0));
         for (name, kind) in names {
             let shown = human::bytes(name.as_encoded_bytes());
-            let shown = format!("projects/{}/{shown}", human::escape(&self.name));
+            let shown = format!("projects/{}/{shown}", human::name(&self.name));
             let ours = match (name.to_str(), kind) {
                 (Some(id), FileKind::Symlink | FileKind::Unknown) => {
                     self.is_ours(id).map_err(fail)?.map(|exact| (id, exact))

@@ -99,7 +99,7 @@ fn no_reference(plan: &Plan, tally: &Tally) -> Vec<String> {
             .settings
             .mappings
             .iter()
-            .map(|m| human::escape(&m.old).into_owned())
+            .map(|m| human::name(&m.old).into_owned())
             .collect();
         warnings.push(format!(
             "no reference to {} was found in any file; if the home was written under another path, name it with --map OLD=NEW",
@@ -112,7 +112,7 @@ fn no_reference(plan: &Plan, tally: &Tally) -> Vec<String> {
         if asked_for && tally.of_mapping(i) == 0 {
             warnings.push(format!(
                 "no reference to {} was found",
-                human::escape(&mapping.old)
+                human::name(&mapping.old)
             ));
         }
     }

@@ -93,7 +93,7 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
         let maps: Vec<String> = was
             .mappings
             .iter()
-            .map(|m| format!("{}={}", human::escape(&m.old), human::escape(&m.new)))
+            .map(|m| format!("{}={}", human::name(&m.old), human::name(&m.new)))
             .collect();
         format!("with --map {}", maps.join(" --map "))
     } else {
@@ -235,7 +235,7 @@ pub(super) fn quiet(settings: &Settings, request: &Request) -> Result<()> {
         };
         return Err(Error::failed(format!(
             "{} (process {}) {files}",
-            human::escape(&file.program),
+            human::name(&file.program),
             file.pid
         ))
         .at(path)
@@ -296,7 +296,7 @@ pub(super) fn home_is_quiet(
     if let Some(file) = open.seen.iter().find(writing) {
         return Err(Error::failed(format!(
             "{} (process {}) has a file of the home open for writing:",
-            human::escape(&file.program),
+            human::name(&file.program),
             file.pid
         ))
         .at(&file.path)

@@ -439,7 +439,7 @@ pub(super) fn moved_from(home: &Home) -> Result<Vec<Mapping>> {
 pub fn told(mapping: &Mapping) -> String {
     format!(
         "{} → {}",
-        human::escape(&mapping.old),
-        human::escape(&mapping.new)
+        human::name(&mapping.old),
+        human::name(&mapping.new)
     )
 }

@@ -97,7 +97,7 @@ pub fn plan(
     if !renaming.folder && !renaming.archive {
         return Err(Error::failed(format!(
             "`{}` is neither in sessions/ nor in archive/",
-            human::escape(from.as_str())
+            human::name(from.as_str())
         ))
         .hint("`wbhome check` tells what is known of it"));
     }

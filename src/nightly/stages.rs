@@ -126,11 +126,11 @@ fn tell_index(stage: &mut Stage, changes: &Changes) {
         false => format!("{}; {entries}", parts.join(", ")),
     };
     for problem in &changes.problems {
-        let (id, why) = (human::escape(&problem.id), human::escape(&problem.why));
+        let (id, why) = (human::name(&problem.id), human::escape(&problem.why));
         stage.notes.push(format!("{id}: {why}"));
     }
     for id in changes.missing.iter().take(NAMED) {
-        let message = format!("{} is found nowhere any more", human::escape(id));
+        let message = format!("{} is found nowhere any more", human::name(id));
         stage.warn(message, "`wbhome check` says what is known of it");
     }
 }

@@ -193,8 +193,8 @@ fn rewrite_column(
     if taken > 0 {
         notes.push(format!(
             "{}.{}: {} left alone, the database does not take the new value",
-            human::escape(&column.table.name),
-            human::escape(column.name),
+            human::name(&column.table.name),
+            human::name(column.name),
             human::plural(taken, "row", "rows")
         ));
     }

@@ -43,7 +43,7 @@ pub(super) fn for_its_writer(found: &Found, writers: Vec<Writer>) -> Option<Left
     let first = writers.first()?;
     let why = format!(
         "is written by {} (process {}) without O_APPEND, and would get a hole of NULs",
-        human::escape(&first.program),
+        human::name(&first.program),
         first.pid
     );
     let hint = "have it opened for appending (`>>`, mode \"a\"); `wbhome rotate --force` cuts it all the same";

@@ -40,7 +40,7 @@ impl Rule {
             return Err(Wrong::new(at, "a rule without `id`", hint));
         };
         compile(rule, id, at, near).map_err(|wrong| Wrong {
-            why: format!("the rule \"{}\": {}", human::escape(id), wrong.why),
+            why: format!("the rule \"{}\": {}", human::name(id), wrong.why),
             ..wrong
         })
     }

@@ -116,7 +116,7 @@ fn join(built_in: &mut File, file: &mut File) -> Result<Vec<Rule>, Wrong> {
             .as_ref()
             .filter(|id| !seen.insert(id.get_ref().clone()))
         {
-            let why = format!("a second rule \"{}\"", human::escape(id.get_ref()));
+            let why = format!("a second rule \"{}\"", human::name(id.get_ref()));
             return Err(Wrong::new(id.span().start, why, "give it another `id`"));
         }
         let id = compile::id(rule.get_ref());
@@ -180,7 +180,7 @@ fn ids(file: &File) -> impl Iterator<Item = &str> {
 fn unknown(key: &str, id: &Spanned<String>) -> Wrong {
     let why = format!(
         "`{key}` names \"{}\", and there is no such rule",
-        human::escape(id.get_ref())
+        human::name(id.get_ref())
     );
     Wrong::new(
         id.span().start,

@@ -109,7 +109,7 @@ fn check(ids: &[SessionId], request: &Request) -> Result<()> {
             .hint("--tag T, --untag T, --project P, --sync-tag S, --title T, and --no-project, --no-sync-tag"));
     }
     if let Some(tag) = request.tag.iter().find(|tag| request.untag.contains(tag)) {
-        let tag = human::escape(tag);
+        let tag = human::name(tag);
         return Err(Error::usage(format!(
             "`{tag}` is to be added and taken away"
         )));
@@ -179,7 +179,7 @@ fn label(home: &Home, index: &mut Index, id: &SessionId, request: &Request) -> R
     let mut labelled = None;
     for entry in index.entries_mut().filter(|e| e.id() == id.as_str()) {
         if entry.status() == Status::Removed {
-            let shown = human::escape(id.as_str());
+            let shown = human::name(id.as_str());
             return Err(Error::failed(format!("`{shown}` has been removed")));
         }
         let before = labels(entry);
@@ -206,7 +206,7 @@ fn entry_from_disk(home: &Home, id: &SessionId) -> Result<Entry> {
 }
 
 fn unknown(id: &SessionId) -> Error {
-    let shown = human::escape(id.as_str());
+    let shown = human::name(id.as_str());
     Error::failed(format!("there is no session `{shown}`")).hint("`wbhome ls` lists them")
 }
 

@@ -133,7 +133,7 @@ pub(super) fn check_project(project: &str) -> Result<()> {
         None => check_tag("project", project),
         Some(why) => Err(Error::usage(format!(
             "`{}` can not be a project: {why}, and a project is a folder in projects/",
-            human::escape(project)
+            human::name(project)
         ))),
     }
 }
@@ -146,7 +146,7 @@ pub(super) fn check_tag(what: &str, tag: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    let shown = human::escape(tag);
+    let shown = human::name(tag);
     Err(Error::usage(format!(
         "`{shown}` can not be a {what}: {why}"
     )))
@@ -157,8 +157,7 @@ fn warnings(home: &Home, request: &Request) -> Vec<String> {
         let plain = SessionId::adopt(agent).is_ok();
         !plain || !disk::is_folder(&home.agents().join(agent))
     });
-    let warning =
-        |agent: &String| format!("there is no agent `{}` in agents/", human::escape(agent));
+    let warning = |agent: &String| format!("there is no agent `{}` in agents/", human::name(agent));
     unknown.map(warning).collect()
 }
 

@@ -73,7 +73,7 @@ pub fn plan(home: &Home, ids: &[SessionId], agents: &[Agent]) -> Result<Plan> {
 }
 
 fn look_at(home: &Home, index: &Index, id: &SessionId, at_work: &AtWork) -> Result<Removed> {
-    let name = human::escape(id.as_str());
+    let name = human::name(id.as_str());
     let folder = home.session(id);
     let identity = identity_of(home, Some(index), id);
     if let Some(who) = at_work
@@ -196,7 +196,7 @@ fn note(home: &Home, plan: &Plan, context: &Context) -> Result<Note> {
         },
     };
     let why = match plan.sessions.as_slice() {
-        [one] => format!("removed the session {}", human::escape(one.id.as_str())),
+        [one] => format!("removed the session {}", human::name(one.id.as_str())),
         many => format!("removed {} sessions", many.len()),
     };
     Ok(Note {

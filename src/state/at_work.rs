@@ -33,7 +33,7 @@ struct Placed<'a> {
 pub fn works_in(program: &str, pid: u32) -> String {
     format!(
         "{} (process {pid}) works in its folder",
-        human::escape(program)
+        human::name(program)
     )
 }
 
@@ -152,7 +152,7 @@ impl<'a> AtWork<'a> {
             .writing
             .iter()
             .find(|file| file.path.starts_with(&path))?;
-        let program = human::escape(&file.program);
+        let program = human::name(&file.program);
         let what = match file.path == path {
             true => "it",
             false => "a file of it",

@@ -74,7 +74,7 @@ impl fmt::Display for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.program, self.pid) {
             (Some(program), Some(pid)) => {
-                write!(f, "{} (process {pid})", human::escape(program))?;
+                write!(f, "{} (process {pid})", human::name(program))?;
             }
             (_, Some(pid)) => write!(f, "process {pid}")?,
             _ => f.write_str("a process that this system does not name")?,

@@ -285,8 +285,8 @@ fn not_taken(column: &Column, value: &Stored, error: rusqlite::Error) -> Error {
     };
     Error::failed(format!(
         "the column {} of the table {} does not take the new value `{value}`",
-        human::escape(column.name),
-        human::escape(&column.table.name),
+        human::name(column.name),
+        human::name(&column.table.name),
     ))
     .because(error)
     .hint("another row has this value, or the application has other rules now: nothing in the database was changed")

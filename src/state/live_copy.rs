@@ -240,7 +240,7 @@ impl Live {
             .take(3)
         {
             let comma = if who.is_empty() { "" } else { ", " };
-            let name = human::escape(&user.program);
+            let name = human::name(&user.program);
             let _ = write!(who, "{comma}{name} (process {})", user.pid);
         }
         let who = match who.is_empty() {

@@ -143,7 +143,7 @@ fn globs(key: &str, patterns: &[String]) -> Result<(GlobSet, Vec<Leading>)> {
     let wrong = |pattern: &str, why: String| {
         Error::failed(format!(
             "bad glob `{}` in `[state] {key}`: {why}",
-            human::escape(pattern)
+            human::name(pattern)
         ))
         .hint("globs are relative to the state folder, as in \"logs/important/**\"")
     };

@@ -14,6 +14,7 @@ pub mod cold;
 pub mod corpus;
 pub mod disks;
 pub mod git;
+pub mod hostile;
 pub mod kill;
 pub mod lines;
 pub mod lived_in;

@@ -78,6 +78,22 @@ impl Terminal {
         std::mem::take(&mut self.shown.lock().unwrap())
     }
 
+    /// How the terminal is set: what a program that leaves it as it was does not change.
+    pub fn state(&self) -> String {
+        let set = rustix::termios::tcgetattr(&self.keys).unwrap();
+        format!(
+            "{:?} {:?} {:?}",
+            set.input_modes, set.output_modes, set.local_modes
+        )
+    }
+
+    /// All that the program drew until it ended by itself, and how the terminal is set then.
+    pub fn end_with_state(mut self) -> (Vec<u8>, String) {
+        self.child.wait().unwrap();
+        let state = self.state();
+        (self.end(), state)
+    }
+
     /// How much was drawn so far.
     pub fn mark(&self) -> usize {
         self.shown.lock().unwrap().len()

@@ -101,7 +101,7 @@ fn locate(source: &Source, id: &SessionId, rel: &Path) -> Result<Thing> {
 }
 
 fn missing(source: &Source, id: &SessionId, rel: &Path, parent: &Path, name: &OsStr) -> Error {
-    let error = Error::failed(format!("in {} there is no", human::escape(id.as_str()))).at(rel);
+    let error = Error::failed(format!("in {} there is no", human::name(id.as_str()))).at(rel);
     let spec = match parent.as_os_str().is_empty() {
         true => PathBuf::from(id.as_str()),
         false => Path::new(id.as_str()).join(parent),

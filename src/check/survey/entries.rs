@@ -37,7 +37,7 @@ pub(super) fn missing(view: &View, agent: &Path, skill: &Path) -> Option<Finding
     {
         return None;
     }
-    let detail = format!("its entry {} is not there", human::escape(&entry));
+    let detail = format!("its entry {} is not there", human::name(&entry));
     Some(Finding::new(FindingKind::MissingSkill, skill, detail))
 }
 

@@ -85,7 +85,7 @@ fn unknown_agent(view: &View, session: &Session, record: &Record) -> Option<Find
         true => session.rel.join("session.json"),
         false => session.rel.clone(),
     };
-    let agent = human::escape(agent);
+    let agent = human::name(agent);
     let detail = format!("is of the agent {agent}, and agents/{agent}/ is not there");
     Some(Finding::new(FindingKind::UnknownAgent, at, detail))
 }
@@ -94,7 +94,7 @@ fn duplicate(here: PathBuf, first: &Path, identity: &str) -> Finding {
     let detail = format!(
         "has the same session_id as {}: {}",
         human::path(first),
-        human::escape(identity)
+        human::name(identity)
     );
     Finding::new(FindingKind::DuplicateId, here, detail).of(first)
 }

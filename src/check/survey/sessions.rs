@@ -118,11 +118,7 @@ fn against_index(view: &View) -> Vec<Finding> {
     for (id, same) in &entries {
         findings.extend(missing(view, same[0]));
         if same.len() > 1 {
-            let detail = format!(
-                "has {} entries with the id {}",
-                same.len(),
-                human::escape(id)
-            );
+            let detail = format!("has {} entries with the id {}", same.len(), human::name(id));
             let twice = Finding::new(FindingKind::DuplicateId, "index.json", detail);
             findings.push(twice.session(*id).count(same.len() as u64));
         }
@@ -152,7 +148,7 @@ fn missing(view: &View, entry: &Entry) -> Option<Finding> {
         return None;
     }
     let finding = |path: PathBuf, detail: String| {
-        let id = human::escape(entry.id()).into_owned();
+        let id = human::name(entry.id()).into_owned();
         Some(Finding::new(FindingKind::MissingSession, path, detail).session(id))
     };
     let Ok(id) = entry.session() else {
@@ -188,7 +184,7 @@ fn missing(view: &View, entry: &Entry) -> Option<Finding> {
             folder,
             format!(
                 "is {} according to the index, but only {} is there",
-                human::escape(status.as_str()),
+                human::name(status.as_str()),
                 human::path(&archive)
             ),
         ),

@@ -46,7 +46,7 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
             false => Ok((listed, Exit::Partial)),
             true => Err(Error::failed(format!(
                 "no snapshot knows a session `{}`:",
-                human::escape(session.as_str())
+                human::name(session.as_str())
             ))
             .at(folder)),
         }
@@ -110,7 +110,7 @@ fn write_session(out: &mut String, listed: &OfSession, ctx: &Context) {
             moment(pack.at, ctx),
             human::plural(pack.files, "file", "files"),
             human::size(pack.content),
-            human::escape(&pack.file)
+            human::name(&pack.file)
         );
     }
 }

@@ -47,7 +47,7 @@ fn write(out: &mut String, plan: &Plan, dry_run: bool, verbose: bool, ctx: &Cont
             let _ = writeln!(out, "  snapshot of {}", moment(*at, ctx));
         }
         for pack in &plan.packs {
-            let file = human::escape(&pack.file);
+            let file = human::name(&pack.file);
             let _ = writeln!(out, "  {file}  {}", human::size(pack.bytes));
         }
     }
@@ -71,7 +71,7 @@ fn write(out: &mut String, plan: &Plan, dry_run: bool, verbose: bool, ctx: &Cont
             human::plural(plan.unknown.len() as u64, "pack is", "packs are")
         );
         for pack in plan.unknown.iter().filter(|_| verbose) {
-            let _ = writeln!(out, "  {}", human::escape(&pack.file));
+            let _ = writeln!(out, "  {}", human::name(&pack.file));
         }
     }
 }

@@ -80,7 +80,7 @@ fn warn(outcome: &Outcome, console: &Console, global: &Global, ctx: &Context) {
             shrunken.what,
             shrunken.why,
             moment(shrunken.since, ctx),
-            human::escape(&shrunken.pack)
+            human::name(&shrunken.pack)
         ));
         let id = human::quoted(Path::new(&shrunken.what));
         console.hint(&format!("if that is right: {again} backup accept {id}"));

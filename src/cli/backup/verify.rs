@@ -51,7 +51,7 @@ fn write(out: &mut String, outcome: &Outcome, ctx: &Context) {
             out,
             "  broken  {}  {}  (named by the snapshot of {})\n      {}",
             broken.what,
-            human::escape(&broken.file),
+            human::name(&broken.file),
             moment(broken.snapshot, ctx),
             human::escape(&broken.why)
         );

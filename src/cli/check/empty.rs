@@ -48,7 +48,7 @@ pub(super) fn run(
 fn write(out: &mut String, plan: &Plan, what: &str) {
     for act in &plan.acts {
         let size = human::size(act.bytes);
-        let _ = writeln!(out, "  {}   {size}", human::escape(&act.act));
+        let _ = writeln!(out, "  {}   {size}", human::name(&act.act));
     }
     let total = format!(
         "{}, {}, {}",

@@ -24,8 +24,13 @@ pub(super) fn for_bash(name: &OsStr, quote: Quote) -> Vec<u8> {
         for c in chunk.valid().chars() {
             let mut bytes = [0; 4];
             let bytes = c.encode_utf8(&mut bytes);
-            let drives = human::escape(bytes) != *bytes;
-            push(&mut out, bytes.as_bytes(), drives, quote, &mut coded);
+            push(
+                &mut out,
+                bytes.as_bytes(),
+                human::is_unseen(c),
+                quote,
+                &mut coded,
+            );
         }
         for byte in chunk.invalid() {
             push(&mut out, &[*byte], true, quote, &mut coded);

@@ -7,6 +7,7 @@ use std::path::Path;
 use clap_complete::env::EnvCompleter;
 use serde_json::json;
 
+use super::super::output::json_line;
 use super::shells::{Offer, ask, quoted};
 
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +59,7 @@ impl EnvCompleter for Elvish {
             };
             let suffix = if offer.goes_on() { "" } else { " " };
             let offer = json!({"value": value, "display": shown(&offer), "suffix": suffix});
-            writeln!(buf, "{offer}")?;
+            buf.write_all(json_line(&offer).as_bytes())?;
         }
         Ok(())
     }
@@ -146,7 +147,7 @@ impl EnvCompleter for Power {
             let display = crate::base::human::escape(value);
             let help = offer.help.as_deref().unwrap_or(value);
             let offer = json!({"text": for_power(value), "display": display, "help": help});
-            writeln!(buf, "{offer}")?;
+            buf.write_all(json_line(&offer).as_bytes())?;
         }
         Ok(())
     }

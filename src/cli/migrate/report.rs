@@ -31,8 +31,8 @@ pub(super) fn write_plan(out: &mut String, plan: &Plan, references: &References,
             out,
             "  {:>8}   {} → {}",
             human::count(mapped.count),
-            human::escape(&mapped.old),
-            human::escape(&mapped.new)
+            human::name(&mapped.old),
+            human::name(&mapped.new)
         );
     }
     followed::write_surveys(out, &plan.state);
@@ -110,7 +110,7 @@ fn write_classes(out: &mut String, outcome: &Outcome) {
             format!(
                 "{} to {}",
                 human::plural(m.count, "reference", "references"),
-                human::escape(&m.old)
+                human::name(&m.old)
             )
         })
         .collect();

@@ -185,7 +185,7 @@ fn warn(outcome: &Outcome, told: &[String], console: &Console, ctx: &Context) {
         console.warn(&format!(
             "a pack of {} is of no use, {}: {}",
             not_used.thing,
-            human::escape(&not_used.file),
+            human::name(&not_used.file),
             not_used.why
         ));
     }
@@ -196,7 +196,7 @@ fn warn(outcome: &Outcome, told: &[String], console: &Console, ctx: &Context) {
             moment(older.at, ctx),
             moment(older.newest, ctx),
             older.why,
-            human::escape(&older.file)
+            human::name(&older.file)
         ));
     }
     for missing in &outcome.missing {

@@ -126,12 +126,12 @@ fn write(out: &mut String, plan: &Plan, ctx: &Context) {
     let _ = writeln!(
         out,
         "{}  as of {} ({}), from {from}",
-        styled(STRONG, human::escape(plan.session.as_str())),
+        styled(STRONG, human::name(plan.session.as_str())),
         moment(plan.at, ctx),
         human::age(ctx.clock.now(), plan.at),
     );
     if let Some(was) = &plan.was {
-        let _ = writeln!(out, "It was called {} then.", human::escape(was));
+        let _ = writeln!(out, "It was called {} then.", human::name(was));
     }
     let more = match plan.replaces {
         true => "   in the place of what was there",
@@ -144,14 +144,14 @@ fn report(done: &Outcome, again: Option<String>, console: &Console, ctx: &Contex
     for not_used in &done.not_used {
         console.warn(&format!(
             "a pack is of no use, {}: {}",
-            human::escape(&not_used.file),
+            human::name(&not_used.file),
             not_used.why
         ));
     }
     for partial in &done.partial {
         console.warn(&format!(
             "there is a newer pack, in which not everything could be read: {}",
-            human::escape(partial)
+            human::name(partial)
         ));
     }
     for missing in &done.missing {

@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_line_can_not_drive_the_terminal() {
         let line = "a\u{1b}[2Jb\tc\u{202e}d\u{9b}";
-        assert_eq!(plain(line, &[], 80), "a\\x1b[2Jb c\\u{202e}d\\x9b");
+        assert_eq!(plain(line, &[], 80), "a\\x1b[2Jb c\\u{202e}d\\u{9b}");
         let long = "\u{1b}".repeat(100_000);
         assert!(plain(&long, &[(50_000, 50_001)], 20).width() <= 20);
     }

@@ -22,7 +22,7 @@ pub(super) struct Target {
 impl Target {
     /// `origin/main`: the remote without what an address may hold of a login.
     pub fn shown(&self) -> String {
-        format!("{}/{}", self.remote_shown(), human::escape(self.branch()))
+        format!("{}/{}", self.remote_shown(), human::name(self.branch()))
     }
 
     /// The remote, without a login.
@@ -76,7 +76,7 @@ pub(super) fn target(repository: &Repository, branch: &Branch) -> Result<Target>
         Err(error) => Err(unreadable(error)),
     };
     let Some(name) = branch.name.strip_prefix("refs/heads/") else {
-        let shown = human::escape(&branch.name);
+        let shown = human::name(&branch.name);
         return Err(Error::failed(format!("{shown} is no branch that can be pushed:")).at(dir));
     };
     let remotes = git.remotes().map_err(unreadable)?;

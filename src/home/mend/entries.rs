@@ -33,7 +33,7 @@ pub(super) fn remove(home: &LockedHome, entries: &[Map<String, Value>], at: &str
             for entry in same.filter(|e| e.status() != Status::Removed) {
                 entry.set_status(&Status::Removed);
                 entry.set("removed_at", at);
-                removed.push(human::escape(session.as_str()).into_owned());
+                removed.push(human::name(session.as_str()).into_owned());
             }
         }
         Ok(removed)
@@ -62,7 +62,7 @@ pub(super) fn bring_back(home: &LockedHome, former: &[Former]) -> Result<Said> {
                 None => entry.unset("status"),
             }
             entry.unset("removed_at");
-            back.push(human::escape(entry.id()).into_owned());
+            back.push(human::name(entry.id()).into_owned());
         }
         Ok(back)
     })?;
@@ -103,7 +103,7 @@ pub(super) fn archived(
             entry.unset("removed_at");
         }
         entry.set("archive", archive.clone());
-        Ok((*entry != before).then(|| human::escape(entry.id()).into_owned()))
+        Ok((*entry != before).then(|| human::name(entry.id()).into_owned()))
     })?;
     failpoint::hit("mend.archived");
     Ok(match (did, at) {
@@ -139,7 +139,7 @@ pub(super) fn unarchived(
             _ if !pack => entry.set("archive", Value::Null),
             _ => {}
         }
-        Ok((*entry != before).then(|| human::escape(entry.id()).into_owned()))
+        Ok((*entry != before).then(|| human::name(entry.id()).into_owned()))
     })?;
     failpoint::hit("mend.unarchived");
     Ok(match did {

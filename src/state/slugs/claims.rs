@@ -62,7 +62,7 @@ impl Known {
         if let Some(cwd) = claims.groups.iter().find_map(|g| g.stranger.as_deref()) {
             return Some(format!(
                 "holds conversations of {}, which moves, but is not named after it",
-                human::escape(cwd)
+                human::name(cwd)
             ));
         }
         let name = claims.name.to_str()?;
