@@ -512,6 +512,9 @@ fn a_remote_that_refuses_is_told_in_its_own_words() {
     ran.expect(3)
         .says(&["pre-receive hook declined", "remote: not today"]);
     assert!(!ran.stderr.contains('\u{1b}'), "{ran:#?}");
+    // Where colours are wanted, its own are not.
+    let ran = place.run(["commit", "--push", "--color", "always"]);
+    ran.expect(3).says(&["remote: not today"]);
     place.git_is_content();
     std::fs::remove_file(place.path("remote.git/hooks/pre-receive")).unwrap();
     place.ok(["commit", "--push"]);

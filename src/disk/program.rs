@@ -25,9 +25,15 @@ impl Finished {
         self.code == Some(0)
     }
 
+    /// What it wrote to standard error, without its colours: those are for who sees it run, and here it is quoted.
+    pub fn words(&self) -> String {
+        let text = String::from_utf8_lossy(&self.errors);
+        anstream::adapter::strip_str(&text).to_string()
+    }
+
     /// The last lines that it wrote to standard error, for a message.
     pub fn complaint(&self) -> String {
-        let text = String::from_utf8_lossy(&self.errors);
+        let text = self.words();
         let lines: Vec<&str> = text
             .lines()
             .map(str::trim)

@@ -302,7 +302,7 @@ impl Told {
             .lines()
             .find_map(|line| line.strip_prefix("!\t")?.split('\t').nth(1))
             .map(|why| why.trim().to_owned());
-        let errors = String::from_utf8_lossy(&finished.errors);
+        let errors = finished.words();
         let mut last: Vec<String> = errors
             .lines()
             .map(str::trim)
