@@ -587,6 +587,28 @@ fn what_its_json_says_jq_reads() {
     );
 }
 
+/// What an agent says to a tool is mostly JSON in a string of JSON.
+#[test]
+fn json_in_a_text_of_json_is_searched_as_people_see_it() {
+    let place = place();
+    let arguments = r#"{"cmd":"echo \u6570\u636e\u5e93 \/srv\/db","plain":"once"}"#;
+    assert!(serde_json::from_str::<serde_json::Value>(&arguments.replace(r"\\", r"\")).is_ok());
+    let arguments = arguments.replace(r"\\", r"\");
+    let turn = serde_json::json!({"role": "assistant", "tool_calls": [{"arguments": arguments}]});
+    place.put_home(
+        &format!("sessions/{API}/context/turn_014.json"),
+        turn.to_string(),
+    );
+    for pattern in ["数据库", "/srv/db", "echo 数据库 /srv/db", "once", "echo"] {
+        let found = place.ok(["search", pattern, "--json"]);
+        let hits: Vec<&str> = found.lines().collect();
+        assert_eq!(hits.len(), 1, "{pattern}: {found}");
+        let hit: serde_json::Value = serde_json::from_str(hits[0]).unwrap();
+        assert_eq!(hit["pointer"], "/tool_calls/0/arguments", "{found}");
+        assert_eq!(hit["role"], "assistant");
+    }
+}
+
 /// What a person sees who searches on a terminal without colour.
 fn on_terminal(place: &Place, columns: u16, pattern: &str, pager: &str) -> String {
     let env = [("PAGER", pager), ("NO_COLOR", "1")];

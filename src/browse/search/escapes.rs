@@ -108,11 +108,20 @@ const MOST_OF_CLASS: u32 = 12;
 /// A character as it is, and how it may be escaped.
 fn forms_of(c: char) -> Hir {
     let literal = |text: &[u8]| Hir::literal(text.to_vec());
+    // In a string of JSON in a string of JSON there are two, and four one level deeper.
+    let backslashes = || {
+        Hir::repetition(Repetition {
+            min: 1,
+            max: Some(4),
+            greedy: true,
+            sub: Box::new(literal(b"\\")),
+        })
+    };
     let mut forms = vec![literal(c.encode_utf8(&mut [0; 4]).as_bytes())];
     let short = SHORT
         .iter()
         .filter(|(_, stands_for)| char::from(*stands_for) == c);
-    forms.extend(short.map(|(name, _)| literal(&[b'\\', *name])));
+    forms.extend(short.map(|(name, _)| Hir::concat(vec![backslashes(), literal(&[*name])])));
     if !c.is_ascii() {
         let mut buffer = [0; 2];
         let units = c.encode_utf16(&mut buffer).iter().map(|unit| {
@@ -123,7 +132,7 @@ fn forms_of(c: char) -> Hir {
                     [digit, digit.to_ascii_uppercase()].map(|d| ClassUnicodeRange::new(d, d)),
                 ))),
             });
-            let begin = std::iter::once(literal(b"\\u"));
+            let begin = [backslashes(), literal(b"u")].into_iter();
             Hir::concat(begin.chain(digits).collect())
         });
         forms.push(Hir::concat(units.collect()));

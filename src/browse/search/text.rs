@@ -1,6 +1,7 @@
 //! Searching one file, whatever it is: plain text line by line, JSON as people see it. It is given whole, or piece by
 //! piece.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +12,7 @@ use super::json::{self, Place};
 use super::lines::{Line, Lines, Want};
 use super::pattern::Pattern;
 
-/// What has a NUL in so much of its beginning is binary.
+/// What has a NUL in so much of its beginning is binary, unless its name says that it is text.
 const SNIFFED: usize = 8000;
 /// Lines are searched as soon as there is so much of them.
 const WINDOW: usize = 1 << 20;
@@ -24,6 +25,9 @@ const LARGEST: usize = 64 << 20;
 pub(super) enum Form {
     /// Line by line.
     Plain,
+    /// The same, and text whatever is in it: a log that was truncated under its writer, or that a sync client has torn, has
+    /// NULs where lines were.
+    Text,
     /// One JSON document.
     Document,
     /// A JSON document a line.
@@ -49,9 +53,19 @@ impl Form {
             Form::Document
         } else if is_records(plain) || is_records(log) {
             Form::Records
+        } else if [&b".log"[..], b".txt", b".md"]
+            .iter()
+            .any(|ending| ends(plain, ending))
+            || ends(log, b".log")
+        {
+            Form::Text
         } else {
             Form::Plain
         }
+    }
+
+    fn is_binary(self, content: &[u8]) -> bool {
+        self == Form::Plain && is_binary(content)
     }
 }
 
@@ -104,7 +118,7 @@ impl<'p> Text<'p> {
 
     /// Searches a file that is there as a whole.
     pub(super) fn whole(&mut self, content: &[u8], found: &mut Found<'_>) -> ControlFlow<()> {
-        if is_binary(content) {
+        if self.form.is_binary(content) {
             return ControlFlow::Continue(());
         }
         self.last(content, found)
@@ -118,7 +132,7 @@ impl<'p> Text<'p> {
         self.held.extend_from_slice(piece);
         if !self.looked_at && self.held.len() >= SNIFFED {
             self.looked_at = true;
-            self.is_binary = is_binary(&self.held);
+            self.is_binary = self.form.is_binary(&self.held);
             if self.is_binary {
                 self.held = Vec::new();
                 return ControlFlow::Continue(());
@@ -128,7 +142,7 @@ impl<'p> Text<'p> {
             if self.held.len() <= LARGEST {
                 return ControlFlow::Continue(());
             }
-            self.form = Form::Plain;
+            self.form = Form::Text;
         }
         if self.held.len() < WINDOW {
             return ControlFlow::Continue(());
@@ -155,7 +169,7 @@ impl<'p> Text<'p> {
     /// After the last piece.
     pub(super) fn end(&mut self, found: &mut Found<'_>) -> ControlFlow<()> {
         let held = std::mem::take(&mut self.held);
-        match self.is_binary || !self.looked_at && is_binary(&held) {
+        match self.is_binary || !self.looked_at && self.form.is_binary(&held) {
             true => ControlFlow::Continue(()),
             false => self.last(&held, found),
         }
@@ -164,7 +178,7 @@ impl<'p> Text<'p> {
     fn last(&mut self, content: &[u8], found: &mut Found<'_>) -> ControlFlow<()> {
         match self.form {
             Form::Document => self.document(content, found),
-            Form::Plain | Form::Records => {
+            Form::Plain | Form::Text | Form::Records => {
                 self.window(content, true, found)?;
                 self.lines.end(&mut |line| found(line, None))
             }
@@ -185,7 +199,7 @@ impl<'p> Text<'p> {
     }
 
     fn window(&mut self, text: &[u8], is_last: bool, found: &mut Found<'_>) -> ControlFlow<()> {
-        if self.form == Form::Plain {
+        if matches!(self.form, Form::Plain | Form::Text) {
             return self
                 .lines
                 .window(text, is_last, &mut |line| found(line, None));
@@ -244,7 +258,9 @@ impl<'p> Text<'p> {
                 }
             };
             let mut place = None;
+            let any = Cell::new(false);
             let mut in_value = |mut line: Line| {
+                any.set(true);
                 let within = line.number;
                 breaks += memchr::memchr_iter(b'\n', &text[counted..range.start]).count() as u64;
                 counted = range.start;
@@ -252,11 +268,38 @@ impl<'p> Text<'p> {
                 let place = place.get_or_insert_with(|| outline.place(text, steps));
                 found(line, Some((place.clone(), within)))
             };
-            let mut lines = Lines::new(&self.pattern.lines, self.want);
-            lines.window(value, true, &mut in_value)?;
-            lines.end(&mut in_value)
+            let mut search = |text: &[u8]| {
+                let mut lines = Lines::new(&self.pattern.lines, self.want);
+                lines.window(text, true, &mut in_value)?;
+                lines.end(&mut in_value)
+            };
+            search(value)?;
+            // What an agent says to a tool is JSON in a string of JSON, with escapes of its own.
+            let is_json = matches!(value.trim_ascii_start().first(), Some(b'{' | b'['));
+            if !is_json || any.get() || memchr::memchr(b'\\', value).is_none() {
+                return ControlFlow::Continue(());
+            }
+            let mut inner = Vec::new();
+            each_text(value, |text| {
+                inner.clear();
+                unescape(text, &mut inner);
+                search(&inner)
+            })
         }))
     }
+}
+
+/// The texts of a JSON text that have escapes, as they stand there.
+fn each_text(text: &[u8], mut each: impl FnMut(&[u8]) -> ControlFlow<()>) -> ControlFlow<()> {
+    if json::outline(text).is_none() {
+        return ControlFlow::Continue(());
+    }
+    json::values(text, |_, range| {
+        match memchr::memchr(b'\\', &text[range.clone()]) {
+            Some(_) => each(&text[range]),
+            None => ControlFlow::Continue(()),
+        }
+    })
 }
 
 fn is_binary(content: &[u8]) -> bool {

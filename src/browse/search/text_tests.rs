@@ -97,6 +97,11 @@ fn what_is_binary_is_left_out() {
     let mut early = late.clone();
     early[SNIFFED - 1] = 0;
     assert!(search(&pattern("one"), Form::Plain, &early).is_empty());
+    // What is text by its name is text with holes in it, too.
+    early.resize(3 * SNIFFED, b'x');
+    for form in [Form::Text, Form::Document, Form::Records] {
+        assert_eq!(search(&pattern("one"), form, &early).len(), 1, "{form:?}");
+    }
 }
 
 #[test]
@@ -109,7 +114,10 @@ fn names_tell_the_form() {
         ("a.jsonl-20240615T030000Z.zst", Form::Records),
         ("a-b.json", Form::Document),
         (".json", Form::Plain),
-        ("run.log-20240615T030000Z", Form::Plain),
+        ("run.log-20240615T030000Z", Form::Text),
+        ("notes.md", Form::Text),
+        ("run.LOG.gz", Form::Text),
+        ("run.bin", Form::Plain),
         ("a.json5", Form::Plain),
     ] {
         assert_eq!(Form::of(OsStr::new(name)), form, "{name}");
