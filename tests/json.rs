@@ -109,7 +109,7 @@ documents! {
         schema: String, id: String, path: String, path_bytes: Absent<String>, entry: Map<String, Value>,
         warnings: Vec<String>,
     }
-    "wbhome/ls/1" Ls { schema: String, sessions: Vec<Session>, total: u64, stale: bool, strangers: Vec<Location>, }
+    "wbhome/ls/1" Ls { schema: String, sessions: Vec<Session>, total: u64, counted: Option<String>, stale: bool, strangers: Vec<Location>, }
     "session" Session {
         id: String, status: String, title: Null<String>, agent: Null<String>, project: Null<String>,
         tags: Vec<String>, sync_tag: Null<String>, created: Null<Timestamp>, updated: Null<Timestamp>,

@@ -534,3 +534,43 @@ fn at_any_width() {
         "{piped}"
     );
 }
+
+/// The count of the last night does not know what was written since.
+#[test]
+fn a_time_is_asked_of_the_sessions_themselves() {
+    let place = Place::with_sessions();
+    let turn = "sessions/20240603_crawler/context/turn_002.json";
+    place.put_home(turn, "{}");
+    for args in [
+        &["ls", "--since", "2025-01-01"][..],
+        &["label", "--where", "since=2025-01-01", "--tag", "x", "-n"],
+    ] {
+        let found = place.json(args);
+        let sessions = found["sessions"].as_array().unwrap();
+        assert_eq!(sessions.len(), 1, "{args:?}: {found}");
+        assert_eq!(sessions[0]["id"], "20240603_crawler");
+    }
+    assert_eq!(
+        place.json(["ls", "--until", "2025-01-01"])["sessions"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+}
+
+#[test]
+fn it_says_when_what_is_counted_is_old() {
+    let place = Place::with_sessions();
+    let hints = |now: &str| place.run_with(&[("WBHOME_NOW", now)], &["ls"]).stderr;
+    assert_eq!(hints("2024-06-16T12:00:00Z"), "");
+    assert_eq!(
+        hints("2024-06-18T12:00:00Z"),
+        "hint: activity and sizes are those of 3 days ago: wbhome index looks again\n"
+    );
+    let place = Place::with_home();
+    place.session("20240603_crawler", 3);
+    let ran = place.run(["ls"]);
+    assert_eq!(ran.stdout, "No session is in the index.\n");
+    assert!(ran.stderr.contains("wbhome index looks again"), "{ran:?}");
+}

@@ -1,14 +1,15 @@
 //! `wbhome ls`: the sessions, from `index.json` and the cache alone, and who works in them.
 
 use jiff::Timestamp;
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::running::Running;
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result};
-use crate::disk;
-use crate::home::{Cache, Counts, Entry, Home, Index, Status, Tally, folded};
+use crate::disk::{self, Dir};
+use crate::home::{Cache, Counts, Entry, Home, Index, SessionId, Status, Tally, folded, measure};
 use crate::state::{Agent, AtWork};
 
 /// What is asked for, instead of a status, to get the sessions that somebody works in.
@@ -27,7 +28,8 @@ pub struct Filter {
     pub tags: Vec<String>,
     /// The project.
     pub project: Option<String>,
-    /// Last active then or later.
+    /// Last active then or later. Where one asks for a time, the sessions themselves are looked at: the wrong ones are
+    /// worse than a short wait.
     pub since: Option<Timestamp>,
     /// Last active then or earlier.
     pub until: Option<Timestamp>,
@@ -123,6 +125,11 @@ pub struct Outcome {
     pub sessions: Vec<Row>,
     /// How many the index holds.
     pub total: u64,
+    /// When they were counted; `None` when they never were.
+    pub counted: Option<Timestamp>,
+    /// Whether the sessions themselves were looked at just now, because a time was asked for.
+    #[serde(skip)]
+    pub looked: bool,
     /// Whether sessions have come or gone since they were counted: `wbhome index` looks again.
     pub stale: bool,
     /// Folders in `sessions/` whose name the index can not hold, as of the last count; not filtered.
@@ -149,7 +156,11 @@ pub fn ls(
         // Nothing was ever counted; in a new home there is nothing to count.
         None => !index.items().is_empty() || !disk::read_dir_names(&home.sessions())?.is_empty(),
     };
-    let cache = cache.unwrap_or_default();
+    let mut cache = cache.unwrap_or_default();
+    let looked = filter.since.is_some() || filter.until.is_some();
+    if looked {
+        cache.sessions.extend(counted_now(home, &index));
+    }
     let mut sessions: Vec<Row> = index
         .entries()
         .map(|entry| {
@@ -167,9 +178,27 @@ pub fn ls(
     Ok(Outcome {
         sessions,
         total: index.entries().count() as u64,
+        counted: cache.at,
+        looked,
         stale,
         strangers: cache.strangers,
     })
+}
+
+/// What the sessions hold now.
+fn counted_now(home: &Home, index: &Index) -> Vec<(String, Counts)> {
+    let Ok(sessions) = Dir::open(home.sessions()) else {
+        return Vec::new();
+    };
+    let ids = index.entries().filter_map(|entry| entry.session().ok());
+    let present: Vec<SessionId> = ids
+        .filter(|id| disk::is_folder(&home.session(id)))
+        .collect();
+    let count = |id: SessionId| {
+        let counts = measure(&sessions, id.as_str().as_ref());
+        (id.to_string(), counts)
+    };
+    present.into_par_iter().map(count).collect()
 }
 
 fn row(entry: &Entry, counts: Option<&Counts>, running: Option<Running>) -> Row {

@@ -100,14 +100,24 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
         let all = human::plural(listed.total, "session", "sessions");
         console.hint(&format!("none of {all} is what was asked for"));
     }
+    let again = place::again(global);
+    let now = ctx.clock.now();
+    let is_old = |at: Timestamp| now.as_second() - at.as_second() > OLD;
     if listed.stale {
         console.hint(&format!(
-            "sessions have come or gone since they were counted: {} index looks again",
-            place::again(global)
+            "sessions have come or gone since they were counted: {again} index looks again"
+        ));
+    } else if let Some(at) = listed.counted.filter(|at| !listed.looked && is_old(*at)) {
+        console.hint(&format!(
+            "activity and sizes are those of {}: {again} index looks again",
+            human::age(now, at)
         ));
     }
     Ok(Exit::Done)
 }
+
+/// The night counts anew; what is older than that, in seconds, was missed by it.
+const OLD: i64 = 36 * 3600;
 
 /// The columns after the id that are shown at any width: status and age.
 const MATTER: usize = 2;
@@ -115,7 +125,10 @@ const MATTER: usize = 2;
 fn write(out: &mut String, listed: &Outcome, long: bool, ctx: &Context) {
     if listed.sessions.is_empty() {
         if listed.total == 0 {
-            out.push_str("No session yet. `wbhome new TASK` makes one.\n");
+            out.push_str(match listed.stale {
+                true => "No session is in the index.\n",
+                false => "No session yet. `wbhome new TASK` makes one.\n",
+            });
         }
         return;
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Counts, Home, LockedHome};
@@ -70,6 +71,9 @@ impl PackedCounts {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
     format: u32,
+    /// When it was counted.
+    #[serde(default)]
+    pub at: Option<Timestamp>,
     /// `sessions/` when it was listed.
     pub stamp: SessionsStamp,
     /// By session id.
@@ -91,6 +95,7 @@ impl Cache {
     ) -> Cache {
         Cache {
             format: FORMAT,
+            at: None,
             stamp,
             sessions,
             archives: BTreeMap::new(),

@@ -133,7 +133,7 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
     };
     let views = views::follow(home, &Index::read(home)?, None)?;
     pending.forget()?;
-    scan.to_cache().write(home)?;
+    scan.to_cache(context).write(home)?;
     Ok(Outcome {
         changes,
         views,
@@ -148,7 +148,7 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
 /// When `sessions/` can not be read, or the cache not written.
 pub fn refresh_cache(home: &LockedHome, context: &Context) -> Result<()> {
     let scan = scan(home, BTreeMap::new(), None, context)?;
-    scan.to_cache().write(home)
+    scan.to_cache(context).write(home)
 }
 
 #[cfg(test)]

@@ -199,10 +199,11 @@ fn archives(
 
 impl Scan {
     /// What is worth remembering of it.
-    pub(super) fn to_cache(&self) -> Cache {
+    pub(super) fn to_cache(&self, context: &Context) -> Cache {
         let counts = self.sessions.values();
         let counts = counts.map(|seen| (seen.id.as_str().to_owned(), seen.counts.clone()));
         let mut cache = Cache::new(self.stamp, counts.collect(), self.strangers.clone());
+        cache.at = Some(context.clock.now());
         for (id, seen) in &self.archives {
             if let Some(counts) = &seen.counts {
                 let packed = PackedCounts::new(seen.bytes, seen.mtime, counts.clone());
