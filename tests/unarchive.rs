@@ -142,6 +142,35 @@ fn one_that_is_not_archived_or_removed_is_refused_and_stops_no_other() {
     assert!(place.home().join("sessions").join(ID).exists());
 }
 
+/// Packed from inside, of a session that holds nothing but its context: that is no top folder.
+#[test]
+fn a_part_of_a_session_is_no_top_folder() {
+    if !has_tool("zstd") || !has_tool("tar") {
+        return;
+    }
+    for what in [".", "./context", "context/turn_001.json"] {
+        let place = Place::with_home();
+        place.put(
+            "s/context/turn_001.json",
+            r#"{"role": "user", "content": "needle"}"#,
+        );
+        let (from, pack) = (
+            place.path("s"),
+            place.home().join("archive/20240520_ctx.tar.zst"),
+        );
+        let (from, pack) = (from.to_str().unwrap(), pack.to_str().unwrap());
+        tool("tar", &["--zstd", "-cf", pack, "-C", from, what]);
+        place.ok(["index", "-q"]);
+        let found = place.ok(["search", "needle", "--archived", "--in", "context"]);
+        assert!(found.contains("context/turn_001.json"), "{what}: {found}");
+        place.ok(["unarchive", "ctx", "-q"]);
+        let back = place
+            .home()
+            .join("sessions/20240520_ctx/context/turn_001.json");
+        assert!(back.exists(), "{what}");
+    }
+}
+
 #[test]
 fn an_archive_made_by_hand_comes_back_and_goes_into_the_trash() {
     if !has_tool("zstd") || !has_tool("tar") {

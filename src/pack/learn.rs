@@ -159,7 +159,11 @@ fn the_last_ones(mut members: Vec<Member>) -> Vec<Member> {
     members
 }
 
-/// The session's folder: the shallowest one that holds `session.json`, else the one that everything lies in.
+/// What a session is made of. That everything lies in one of these says that the rest is not there.
+const PARTS: [&str; 4] = ["context", "memory", "artifacts", "logs"];
+
+/// The session's folder: the shallowest one that holds `session.json`, else the one that everything lies in, unless that is
+/// a part of a session itself.
 fn root_of(members: &[Member]) -> PathBuf {
     let records = members.iter().filter(|member| {
         member.kind == MemberKind::File
@@ -178,7 +182,8 @@ fn root_of(members: &[Member]) -> PathBuf {
     let is_folder = members
         .iter()
         .any(|member| member.path.iter().count() > 1 || member.kind == MemberKind::Folder);
-    match is_folder && tops.all(|other| other == top) {
+    let is_part = PARTS.iter().any(|part| top == *part);
+    match is_folder && !is_part && tops.all(|other| other == top) {
         true => PathBuf::from(top),
         false => PathBuf::new(),
     }
