@@ -698,3 +698,50 @@ fn elvish_completes_and_goes() {
     let mut at = typing(Elvish, odd_home(), loader.lines().last().unwrap());
     at.finds("wbhome path 20240605\t", REFACTOR);
 }
+
+/// What `wbhome path` prints and is no folder is shown, and not gone to.
+#[test]
+fn wbcd_goes_nowhere_but_into_folders() {
+    let place = Place::with_sessions();
+    let program = Path::new(env!("CARGO_BIN_EXE_wbhome")).parent().unwrap();
+    let mut path = vec![program.to_owned()];
+    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+    let path = std::env::join_paths(path).unwrap();
+    for (shell, set_up) in [
+        ("bash", "eval \"$(wbhome shell-init bash)\""),
+        ("zsh", "eval \"$(wbhome shell-init zsh)\""),
+        ("fish", "wbhome shell-init fish | source"),
+    ] {
+        if !has_tool(shell) {
+            continue;
+        }
+        let run = |line: &str| {
+            let mut command = std::process::Command::new(shell);
+            command
+                .args(["-c", &format!("{set_up}\n{line}")])
+                .env_clear()
+                .env("PATH", &path)
+                .env("HOME", place.user_home())
+                .env("LC_ALL", "C.UTF-8")
+                .current_dir(place.root());
+            support::Ran::of(command.output().unwrap())
+        };
+        let help = run("wbcd --help; pwd");
+        assert!(help.stdout.contains("Usage: wbhome path"), "{help:?}");
+        assert!(
+            help.stdout
+                .ends_with(&format!("{}\n", place.root().display())),
+            "{help:?}"
+        );
+        assert_eq!(help.stderr, "", "{shell}");
+        let file = run("wbcd crawler/session.json");
+        assert_eq!(file.code, Some(1), "{shell}: {file:?}");
+        assert!(file.stdout.ends_with("20240603_crawler/session.json\n"));
+        assert_eq!(file.stderr, "wbcd: that is no folder\n", "{shell}");
+        let gone = run("wbcd crawler; pwd");
+        assert!(
+            gone.stdout.ends_with("sessions/20240603_crawler\n"),
+            "{gone:?}"
+        );
+    }
+}

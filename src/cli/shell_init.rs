@@ -39,7 +39,14 @@ wbcd() {
     fi
     folder=$(PROGRAM path "$@" && printf .) || return
     folder=${folder%.}
-    cd -- "${folder%?}"
+    folder=${folder%?}
+    if [ -d "$folder" ]; then
+        cd -- "$folder"
+    else
+        printf '%s\n' "$folder"
+        # What is no path is help, or JSON.
+        case $folder in /*) echo 'wbcd: that is no folder' >&2; return 1;; esac
+    fi
 }
 "#;
 
@@ -61,11 +68,23 @@ function wbcd --description 'Go to the folder of a session'
         end
         set -l line (COMPLETE=choice PROGRAM -- wbcd | fzf --delimiter='\t' --with-nth=2 --no-sort --prompt='session> ')
         or return
+        if test -z "$line"
+            return 1
+        end
         set session (string split --max 1 \t -- $line)[1]
     end
     set -l folder (PROGRAM path $session | string collect)
     or return
-    cd $folder
+    if test -d "$folder"
+        cd $folder
+    else
+        echo $folder
+        # What is no path is help, or JSON.
+        if string match --quiet '/*' -- $folder
+            echo 'wbcd: that is no folder' >&2
+            return 1
+        end
+    end
 end
 complete --command wbcd --no-files --keep-order --arguments '(__wbhome_complete)'
 "#;
@@ -79,7 +98,15 @@ const ELVISH: &str = r#"edit:add-var wbcd~ {|@session|
         var line = (env COMPLETE=choice PROGRAM -- wbcd | fzf --delimiter="\t" --with-nth=2 --no-sort --prompt='session> ')
         set session = [(str:split &max=2 "\t" $line | take 1)]
     }
-    cd (str:trim-suffix (PROGRAM path $@session | slurp) "\n")
+    var folder = (str:trim-suffix (PROGRAM path $@session | slurp) "\n")
+    use path
+    if (path:is-dir &follow-symlink=$true $folder) {
+        cd $folder
+    } else {
+        echo $folder
+        # What is no path is help, or JSON.
+        if (str:has-prefix $folder /) { fail 'that is no folder' }
+    }
 }
 set edit:completion:arg-completer[wbcd] = $edit:completion:arg-completer[wbhome]
 "#;
@@ -98,7 +125,9 @@ const POWER: &str = r#"function wbcd {
         $session = @($line.Split("`t")[0])
     }
     $folder = (& PROGRAM path @session) -join "`n"
-    if ($LASTEXITCODE -eq 0) { Set-Location -LiteralPath $folder }
+    if ($LASTEXITCODE -ne 0) { return }
+    if (Test-Path -LiteralPath $folder -PathType Container) { Set-Location -LiteralPath $folder }
+    else { $folder }
 }
 "#;
 
