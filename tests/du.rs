@@ -352,7 +352,7 @@ fn the_three_things_that_grow() {
         "it does not rest yet"
     );
     assert_eq!(grows(&june, "logs")["bytes"], 3_012_345);
-    assert_eq!(grows(&june, "logs")["helps"], "wbhome rotate");
+    assert_eq!(grows(&june, "logs")["helps"], "wbhome rotate --force");
     assert_eq!(grows(&june, "artifacts_left_behind")["files"], json!([]));
     let july = told("2024-07-10T12:00:00Z");
     assert_eq!(
@@ -379,7 +379,7 @@ fn the_three_things_that_grow() {
     for line in [
         "What grows, and what helps",
         "wbhome archive --idle 30d",
-        "wbhome rotate",
+        "wbhome rotate --force",
         "old result.bin   2024-06-0",
     ] {
         assert!(text.contains(line), "{line:?} is not in {text}");
@@ -411,4 +411,25 @@ fn names_can_not_drive_the_terminal_and_ids_are_never_cut() {
     );
     assert!(out.stdout.contains("20240603_a\\x1b[31m数\\r"), "{out:?}");
     place.run(["du", "nothing"]).expect(1);
+}
+
+/// What could not be read would look as if it had grown the next time.
+#[test]
+fn a_partial_look_is_no_record() {
+    let place = Place::with_sessions();
+    place.ok(["du", "-q"]);
+    let before = place.read("me/workbuddy_home/.wbhome/du.json");
+    let logs = place.home().join("sessions/20240603_crawler/logs");
+    std::fs::create_dir_all(logs.join("a")).unwrap();
+    std::fs::write(logs.join("a/run.log"), "line\n").unwrap();
+    std::fs::set_permissions(&logs, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    if std::fs::read_dir(&logs).is_err() {
+        let found = place.run(["du", "--json"]);
+        assert_eq!(found.code, Some(3));
+        assert!(found.stdout.contains("\"recorded\":false"), "{found:?}");
+        assert_eq!(place.read("me/workbuddy_home/.wbhome/du.json"), before);
+    } else {
+        eprintln!("SKIPPED: root reads what nobody may");
+    }
+    std::fs::set_permissions(&logs, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
 }

@@ -226,6 +226,7 @@ fn sessions_that_are_not_there_say_where_they_went() {
     --- stderr
     error: `20240521_gone` is missing: it is indexed, and found nowhere
     hint: `wbhome index` looks for it again
+    hint: `wbhome restore 20240521_gone --from backup` (or git) brings it back
     ");
     assert_snapshot!(place.run(["path", "away"]).shown(&place), @r"
     exit: 1

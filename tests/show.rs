@@ -85,6 +85,7 @@ fn a_session_at_a_glance() {
                       44 B   context/checkpoint.md
                       27 B   context/turn_001.json
                       13 B   context/turn_010.json
+      kept       nowhere else: no commit and no backup holds it
 
     context/checkpoint.md
       # 进度

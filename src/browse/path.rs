@@ -62,7 +62,11 @@ pub(super) fn not_there(home: &Home, id: &SessionId) -> Error {
         _ => Error::failed(format!(
             "`{name}` is missing: it is indexed, and found nowhere"
         ))
-        .hint("`wbhome index` looks for it again"),
+        .hint("`wbhome index` looks for it again")
+        .hint(format!(
+            "`wbhome restore {} --from backup` (or git) brings it back",
+            human::quoted(id.as_str().as_ref())
+        )),
     }
 }
 

@@ -68,7 +68,9 @@ pub(super) fn run(args: DuArgs, global: &Global, console: &Console, ctx: &Contex
 /// what they have left.
 fn keep(home: &Home, found: &mut Outcome, ctx: &Context) {
     let is_free = home.is_trusted() && home.has_unsettled().is_ok_and(|unsettled| !unsettled);
+    // What could not be read would look as if it had grown the next time.
     if found.total.is_some()
+        && found.unreadable.is_empty()
         && is_free
         && let Ok(locked) = home.lock(Duration::ZERO, "du", ctx)
     {
@@ -249,7 +251,7 @@ fn write_grows(out: &mut String, grows: &[Grows], verbose: bool, ctx: &Context) 
         if shown > 0 {
             let _ = writeln!(
                 out,
-                "{:12}what of these is needed no more, you may delete:",
+                "{:12}what of these is needed no more, you may delete, when a backup has it:",
                 ""
             );
         }

@@ -361,6 +361,13 @@ fn write(out: &mut String, printed: &Printed, ctx: &Context) {
     if !session.largest.is_empty() {
         write_largest(out, &session.largest);
     }
+    if printed.commit.is_none() && printed.backups.is_empty() && session.archive.is_none() {
+        line(
+            out,
+            "kept",
+            "nowhere else: no commit and no backup holds it",
+        );
+    }
     if let Some(commit) = &printed.commit {
         let subject = human::escape(&commit.subject);
         line(

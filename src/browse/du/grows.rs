@@ -78,7 +78,7 @@ pub(super) fn grows(
         _ => Some(format!("wbhome archive --idle {}", spelled(idle))),
     };
     let mut logs = most(Growing::Logs, sessions, &|session| session.logs.bytes);
-    logs.helps = (logs.bytes > 0).then(|| "wbhome rotate".to_owned());
+    logs.helps = (logs.bytes > 0).then(|| "wbhome rotate --force".to_owned());
     vec![context, logs, left_behind(sessions, &of, &rests)]
 }
 
