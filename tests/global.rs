@@ -1185,3 +1185,28 @@ mod killed {
         assert_eq!(listed["sessions"][0]["id"], "20240603_x", "{listed}");
     }
 }
+
+#[test]
+fn a_command_that_is_called_otherwise_elsewhere_is_named() {
+    let place = Place::with_home();
+    let tip = |line: &str| {
+        let ran = place.run(line.split(' '));
+        assert_eq!(ran.code, Some(2), "{line}");
+        let tips = ran.stderr.lines().filter(|line| line.contains("tip: "));
+        tips.map(|line| line.trim().to_owned())
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    for (typed, meant) in [
+        ("grep x", "search"),
+        ("find x", "search"),
+        ("cat x", "show"),
+        ("remove x", "rm"),
+        ("list", "ls"),
+        ("rename a b", "mv"),
+    ] {
+        let wanted = format!("tip: a similar subcommand exists: '{meant}'");
+        assert_eq!(tip(typed), wanted, "{typed}");
+    }
+    assert!(tip("help show").contains("`wbhome COMMAND --help`"));
+}

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::json;
 
 use super::Cli;
@@ -67,6 +67,46 @@ pub(super) fn usage(error: &clap::Error) -> Exit {
         true => Exit::Done,
         false => Exit::Usage,
     }
+}
+
+/// What people call commands elsewhere: the letters are no help there.
+const CALLED: [(&str, &str); 13] = [
+    ("cat", "show"),
+    ("cd", "path"),
+    ("delete", "rm"),
+    ("del", "rm"),
+    ("find", "search"),
+    ("fsck", "check"),
+    ("grep", "search"),
+    ("list", "ls"),
+    ("log", "history"),
+    ("remove", "rm"),
+    ("rename", "mv"),
+    ("tag", "label"),
+    ("view", "show"),
+];
+
+/// With the command that was meant, where it is called otherwise.
+pub(super) fn with_its_name(mut error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return error;
+    }
+    let typed = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(typed)) => typed.clone(),
+        _ => return error,
+    };
+    if typed == "help" {
+        let help = "`wbhome --help` lists the commands, `wbhome COMMAND --help` tells of one";
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![help.into()]),
+        );
+    } else if let Some((_, called)) = CALLED.iter().find(|(elsewhere, _)| *elsewhere == typed) {
+        let called = ContextValue::Strings(vec![(*called).to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, called);
+    }
+    error
 }
 
 /// What the command line says of colour, although it was not understood as a whole.

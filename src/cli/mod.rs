@@ -71,7 +71,7 @@ pub fn run() -> Exit {
         Ok(cli) => cli,
         Err(error) => {
             let line: Vec<OsString> = std::env::args_os().collect();
-            let error = errors::harmless(error, &line);
+            let error = errors::with_its_name(errors::harmless(error, &line));
             return errors::usage(&help::in_place_of(error, line.into_iter()));
         }
     };

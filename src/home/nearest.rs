@@ -4,7 +4,7 @@
 /// neighbours, if they are few enough to be a slip of the hand.
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let word: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
-    let limit = 1 + word.len() / 4;
+    let limit = 1 + word.len() / 6;
     candidates
         .into_iter()
         .filter_map(|candidate| {

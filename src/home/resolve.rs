@@ -169,6 +169,16 @@ fn unknown(query: &str, present: &[&SessionId]) -> Error {
         let task = nearest(query, tasks())?;
         ids().find(|id| id.ends_with(task))
     });
+    // And of a long task the beginning.
+    let typed = query.chars().count();
+    let begins = |task: &str| {
+        let begin: String = task.chars().take(typed).collect();
+        typed > 3 && nearest(query, [&*begin]).is_some()
+    };
+    let near = near.or_else(|| {
+        let task = tasks().find(|task| begins(task))?;
+        ids().find(|id| id.ends_with(task))
+    });
     match near {
         Some(near) => error.hint(format!("did you mean {}?", human::name(near))),
         None => error.hint("`wbhome ls` lists them"),
