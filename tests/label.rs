@@ -507,13 +507,13 @@ fn what_is_in_the_way_of_a_view_is_left_alone_and_told() {
     --- stdout
     20240603_crawler   project: none → alpha
     --- stderr
-    warning: projects/alpha/20240603_crawler is in the way of a project view; it was left alone
+    warning: projects/alpha/20240603_crawler is in the way of a project view; it was left alone, and the view was not made
     ");
     assert_snapshot!(place.run(["label", "crawler", "--project", "beta", "-q"]).shown(&place), @r"
     exit: 0
     --- stdout
     --- stderr
-    warning: projects/beta is in the way of a project view; it was left alone
+    warning: projects/beta is in the way of a project view; it was left alone, and the view was not made
     ");
     assert_eq!(
         place.home_text("projects/alpha/20240603_crawler"),

@@ -144,6 +144,7 @@ fn browsing() {
     20240604_数据清洗                        active    11 days ago  -
     20240522_lost                            missing   13 days ago  -
     20240520_pricing                         archived  2 weeks ago  -
+    hint: activity and sizes are those of 2 days ago: wbhome index looks again
 
     $ ls -l
     SESSION                                  STATUS    ACTIVE       TURNS  CONTEXT …
@@ -155,13 +156,16 @@ fn browsing() {
     20240522_lost                            missing   13 days ago      -        -
     20240520_pricing                         archived  2 weeks ago      1     27 B
     7 sessions, 295.2 kB
+    hint: activity and sizes are those of 2 days ago: wbhome index looks again
 
     $ ls --status archived
     SESSION           STATUS    ACTIVE       ARCHIVE  TITLE
     20240520_pricing  archived  2 weeks ago    911 B  What the others ask
+    hint: activity and sizes are those of 2 days ago: wbhome index looks again
 
     $ ls nothing
     hint: none of 8 sessions is what was asked for
+    hint: activity and sizes are those of 2 days ago: wbhome index looks again
     ");
     assert_snapshot!(seen(&place, 80, &["show crawler", "show 数据", "show pricing", "show crawler/memory", "show crawler/context/turn_003.json", "path 发布"]), @r"
     $ show crawler
@@ -417,6 +421,7 @@ fn coloured() {
     20240604_数据清洗                        active    11 days ago  -
     20240522_lost                            missing   13 days ago  -
     20240520_pricing                         archived  2 weeks ago  -
+    {2}hint:{0} activity and sizes are those of 2 days ago: wbhome index looks again
 
     $ show pricing
     {1}20240520_pricing{0}   archived
@@ -481,6 +486,7 @@ fn on_a_small_terminal() {
     20240604_数据清洗      active    11d
     20240522_lost          missing   13d
     20240520_pricing       archived  2w
+    hint: activity and sizes are those of 2 days ago: wbhome index looks again
 
     $ ls -l
     SESSION                STATUS    ACTIVE
@@ -493,11 +499,13 @@ fn on_a_small_terminal() {
     20240522_lost          missing   13d
     20240520_pricing       archived  2w
     7 sessions, 295.2 kB
+    hint: activity and sizes are those of 2 days ago: wbhome index looks again
 
     $ ls crawler -l
     SESSION           STATUS  ACTIVE  …
     20240603_crawler  active  4 days ago
     1 session, 3.5 kB
+    hint: activity and sizes are those of 2 days ago: wbhome index looks again
     ");
     assert_snapshot!(seen(&place, 40, &["show crawler", "show board"]), @r"
     $ show crawler
@@ -690,6 +698,7 @@ fn on_a_wide_terminal() {
     20240604_数据清洗                        active    11 days ago  -        销售 sync:laptop  五月销售 Sales 📈 cleaned, joined with the returns and checked against the ledger
     20240522_lost                            missing   13 days ago  -
     20240520_pricing                         archived  2 weeks ago  -                          What the others ask
+    hint: activity and sizes are those of 2 days ago: wbhome index looks again
 
     $ ls -l
     SESSION                                  STATUS    ACTIVE       TURNS  CONTEXT  MEMORY  ARTIFACTS    LOGS  ARCHIVE  PROJECT  TAGS              TITLE
@@ -701,6 +710,7 @@ fn on_a_wide_terminal() {
     20240522_lost                            missing   13 days ago      -        -       -          -       -        -  -
     20240520_pricing                         archived  2 weeks ago      1     27 B     0 B        0 B     0 B    911 B  -                          What the others ask
     7 sessions, 295.2 kB
+    hint: activity and sizes are those of 2 days ago: wbhome index looks again
     ");
     assert_snapshot!(seen(&place, 200, &["show board", "search timeout"]), @r"
     $ show board
@@ -1205,8 +1215,8 @@ fn help() {
       show         Show a session at a glance, or a file in it
       path         Print the absolute path of a session, or of a file in it
       search       Search what sessions hold: context, memory, artifacts, logs
-      du           Say what the home takes on the disk, by session and kind, and
-                   what of it grows
+      du           Say what takes the room, by session and kind, what of it grows,
+                   and what helps
       label        Tag sessions, give them a project, a sync tag or a title
       mv           Give a session another name
       rm           Put sessions into the trash; the index keeps a tombstone with
@@ -1215,8 +1225,8 @@ fn help() {
       check        Look for all that is wrong: damage by sync clients, missing
                    pieces, stale references
       relink       Let references follow a folder that was moved or renamed
-      doctor       Say whether this set-up is sound: a line for each check, and what
-                   cures it
+      doctor       Say whether this set-up is sound, a line a check, with the cure
+                   for what is not
 
     Moving in:
       migrate      Move a home off a sync drive, every path reference rewritten
@@ -1247,15 +1257,14 @@ fn help() {
       man          Write the manual pages into a folder
 
     Options:
-          --home <DIR>            The home [default: $WBHOME, else the nearest one
-                                  above the current folder, else ~/workbuddy_home]
+          --home <DIR>            The home [default: $WBHOME, the nearest one above,
+                                  ~/workbuddy_home]
           --json                  Print the result as one JSON document
       -n, --dry-run               Show what would be done, and change nothing
       -q, --quiet                 Print only what was asked for, warnings and errors
       -v, --verbose               Name each thing instead of counting
       -y, --yes                   Answer every question with yes
-          --color <WHEN>          When to use colour [default: auto] [possible
-                                  values: auto, always, never]
+          --color <WHEN>          Colour: auto, always or never [default: auto]
           --no-progress           Draw no progress bar
           --lock-wait <DURATION>  How long to wait for somebody else's lock
                                   [default: 10s]
@@ -1477,9 +1486,10 @@ fn tables_have_room() {
                 .lines()
                 .filter(|text| text.width() > usize::from(columns))
             {
-                // An id alone, or a path, behind what it is.
+                // An id alone, or a path, behind what it is; a hint is no table.
                 let words: Vec<&str> = text.split_whitespace().collect();
                 let is_whole = IDS.contains(&text.trim())
+                    || text.starts_with("hint: ")
                     || words.len() <= 2 && words.last().is_some_and(|word| word.contains('/'));
                 assert!(
                     is_whole,

@@ -11,7 +11,7 @@ use super::{place, schedule};
 use crate::base::{Context, Exit, Result, human};
 use crate::doctor::{self, Check, Report, Request, Verdict};
 
-/// Say whether this set-up is sound, a line for each thing, with the cure for what is not
+/// Say whether this set-up is sound, a line a check, with the cure for what is not
 ///
 /// Which home is meant and why, what it lies on, settings, permissions, lock, what a killed command left, index, history,
 /// backups and drills, the night, the agent application's own folder. Nothing is changed. Exit code 4 when there is an error;

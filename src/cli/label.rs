@@ -104,7 +104,7 @@ pub(super) fn run(
     let done = label::apply(&locked, plan, ctx)?;
     for obstacle in in_the_way(&done) {
         console.warn(&format!(
-            "{obstacle} is in the way of a project view; it was left alone"
+            "{obstacle} is in the way of a project view; it was left alone, and the view was not made"
         ));
     }
     console.report("label/1", &done, |out| write(out, &done.sessions))?;
@@ -141,9 +141,11 @@ fn in_the_way(done: &Outcome) -> Vec<&String> {
     let mut places: BTreeSet<String> = BTreeSet::new();
     for session in &done.sessions {
         if let Some(project) = &session.after.project {
-            let folder = format!("projects/{}", human::escape(project));
-            places.insert(format!("{folder}/{}", human::escape(&session.id)));
+            let folder = format!("projects/{}", human::name(project));
+            places.insert(format!("{folder}/{}", human::name(&session.id)));
             places.insert(folder);
+            // Nothing is written where that leads out of the home.
+            places.insert("projects".to_owned());
         }
     }
     let foreign = done.views.foreign.iter();
@@ -152,7 +154,7 @@ fn in_the_way(done: &Outcome) -> Vec<&String> {
 
 fn write(out: &mut String, sessions: &[Labelled]) {
     for session in sessions {
-        let id = human::escape(&session.id);
+        let id = human::name(&session.id);
         if !session.changed() {
             let _ = writeln!(out, "{id}   {}", styled(FAINT, "has these labels already"));
             continue;
@@ -171,8 +173,8 @@ fn differences(before: &Labels, after: &Labels) -> String {
     let mut parts: Vec<String> = Vec::new();
     let added = after.tags.iter().filter(|tag| !before.tags.contains(tag));
     let removed = before.tags.iter().filter(|tag| !after.tags.contains(tag));
-    parts.extend(added.map(|tag| format!("+{}", human::escape(tag))));
-    parts.extend(removed.map(|tag| format!("-{}", human::escape(tag))));
+    parts.extend(added.map(|tag| format!("+{}", human::name(tag))));
+    parts.extend(removed.map(|tag| format!("-{}", human::name(tag))));
     for (name, before, after) in [
         ("project", &before.project, &after.project),
         ("sync tag", &before.sync_tag, &after.sync_tag),
@@ -182,7 +184,7 @@ fn differences(before: &Labels, after: &Labels) -> String {
             continue;
         }
         let shown = |label: &Option<String>| match label {
-            Some(text) => human::escape(text).into_owned(),
+            Some(text) => human::name(text).into_owned(),
             None => "none".to_owned(),
         };
         parts.push(format!("{name}: {} → {}", shown(before), shown(after)));

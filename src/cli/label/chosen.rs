@@ -56,7 +56,7 @@ fn unknown(condition: &str) -> Error {
     let keys: Vec<String> = KEYS.iter().map(|(key, _)| format!("{key}=…")).collect();
     Error::usage(format!(
         "`{}` says nothing of a session",
-        human::escape(condition)
+        human::name(condition)
     ))
     .hint(format!("--where takes {}", keys.join(", ")))
 }
