@@ -382,9 +382,170 @@ fn an_index_that_does_not_agree() {
             .unwrap()
             .contains("1 session in it, and not on the disk")
     );
-    cured(&place, "index", "warning", "");
+    type_in(&place, &check, "false").expect(0);
+    // Gone is not well, until somebody has said that it is meant.
+    let missing = "1 session is missing: 20240603_crawler";
+    let check = finds(&place, "index", "warning", missing);
+    assert_eq!(
+        check["cure"],
+        "wbhome restore 20240603_crawler --from backup"
+    );
+    assert!(
+        check["hints"][0]
+            .as_str()
+            .unwrap()
+            .contains("`wbhome rm 20240603_crawler`")
+    );
+    cured(&place, "index", "warning", missing);
     place.put_home("index.json", "[{\"id\": ");
     cured(&place, "index", "error", "the index is broken at line 1");
+}
+
+#[test]
+fn sessions_that_are_all_gone_are_not_forgotten() {
+    let place = sound();
+    let sessions = place.home().join("sessions");
+    let away = place.path("away");
+    std::fs::rename(&sessions, &away).unwrap();
+    for emptied in [false, true] {
+        if emptied {
+            std::fs::create_dir(&sessions).unwrap();
+        }
+        let report = place.run(["doctor", "--json"]).json();
+        for check in report["checks"].as_array().unwrap() {
+            let cure = check["cure"].as_str().unwrap_or_default();
+            let forgets = cure.contains(" index") || cure.contains(" init /");
+            assert!(!forgets, "{check}");
+        }
+    }
+    let check = finds(&place, "index", "error", "is its disk mounted?");
+    assert!(
+        check["says"].as_str().unwrap().contains("3 of the 3"),
+        "{check}"
+    );
+    assert_eq!(
+        check["cure"],
+        "wbhome restore 20240603_crawler --from backup"
+    );
+    type_in(&place, &check, "false").expect(0);
+    for id in ["20240604_数据清洗", "20240605_api_refactor"] {
+        let check = finds(&place, "index", "warning", &format!("missing: {id}"));
+        assert_eq!(check["cure"], format!("wbhome restore {id} --from backup"));
+        type_in(&place, &check, "false").expect(0);
+    }
+    assert!(is_ok(&place, "index"));
+    // Without a store the history has them.
+    std::fs::remove_dir_all(&sessions).unwrap();
+    std::fs::remove_dir_all(place.path("cold")).unwrap();
+    std::fs::create_dir(&sessions).unwrap();
+    place.ok(["index", "-q"]);
+    let check = finds(&place, "index", "warning", "3 sessions are missing");
+    assert_eq!(check["cure"], "wbhome restore 20240603_crawler --from git");
+    type_in(&place, &check, "false").expect(0);
+    finds(&place, "index", "warning", "2 sessions are missing");
+    // And where nobody has them, that is looked into.
+    std::fs::remove_dir_all(place.home().join(".git")).unwrap();
+    let check = finds(&place, "index", "warning", "2 sessions are missing");
+    assert_eq!(check["cure"], "wbhome check");
+}
+
+#[test]
+fn an_index_that_is_gone() {
+    let place = sound();
+    place.ok(["label", "crawler", "--project", "爬", "-q"]);
+    place.at(15, &["commit", "-q"]).expect(0);
+    let index = place.home().join("index.json");
+    let gone = || {
+        std::fs::remove_file(&index).unwrap();
+        let check = finds(&place, "index", "error", "index.json is gone");
+        assert_eq!(check["cure"], "wbhome index --rebuild");
+        check
+    };
+    let has_labels = || place.home_text("index.json").contains("\"爬\"");
+    let check = gone();
+    type_in(&place, &check, "false").expect(0);
+    assert!(has_labels() && is_ok(&place, "index"));
+    // What layout says, and what people type by themselves.
+    gone();
+    let check = finds(&place, "layout", "warning", "missing: index.json");
+    type_in(&place, &check, "false").expect(0);
+    assert!(has_labels() && is_ok(&place, "index"));
+    gone();
+    let ran = place.run(["index"]);
+    assert!(ran.stderr.contains("index.json is gone: the labels are"));
+    assert!(has_labels() && is_ok(&place, "index"));
+    gone();
+    place.run(["nightly", "-q"]);
+    assert!(has_labels());
+    gone();
+    place.run(["check", "--repair", "-q"]);
+    assert!(has_labels());
+    // Without any commit there are none, and the sessions are indexed.
+    std::fs::remove_dir_all(place.home().join(".git")).unwrap();
+    type_in(&place, &gone(), "false").expect(0);
+    assert!(is_ok(&place, "index"));
+    std::fs::remove_file(&index).unwrap();
+    std::fs::create_dir(&index).unwrap();
+    let check = finds(&place, "index", "error", "index.json is a folder");
+    assert!(check["cure"].is_null(), "{check}");
+}
+
+#[test]
+fn a_migration_that_was_stopped() {
+    let place = sound();
+    let record = ".wbhome/migrations/20240601T000000Z/plan.json";
+    place.put_home(record, "{");
+    let check = finds(&place, "journal", "error", "was stopped");
+    assert!(check["cure"].is_null(), "{check}");
+    let hints = check["hints"].to_string();
+    assert!(hints.contains("plan.json"), "{hints}");
+    let away = place.path("stopped");
+    let home = place.home();
+    let migrate = ["migrate", home.to_str().unwrap(), away.to_str().unwrap()];
+    std::fs::remove_dir_all(home.join(".wbhome/migrations")).unwrap();
+    place.ok(migrate);
+    // Stopped before its record has come to an end, and before there was an index.
+    for name in walkdir::WalkDir::new(away.join(".wbhome/migrations")) {
+        let name = name.unwrap().into_path();
+        if name.ends_with("outcome.json") {
+            std::fs::remove_file(name).unwrap();
+        }
+    }
+    std::fs::remove_file(away.join("index.json")).unwrap();
+    let report = place.run(["doctor", "--json", "--home", away.to_str().unwrap()]);
+    report.expect(4);
+    let report = report.json();
+    for check in report["checks"].as_array().unwrap() {
+        let cure = check["cure"].as_str().unwrap_or_default();
+        let no_use = cure.contains(" index") || cure.contains(" init /");
+        assert!(!no_use, "{check}");
+    }
+    let checks = report["checks"].as_array().unwrap().iter();
+    let mut check = checks.filter(|check| check["name"] == "journal");
+    let check = check.next().unwrap();
+    assert_eq!(check["verdict"], "error");
+    let shown = type_in(&place, check, "false");
+    assert!(shown.stderr.contains("wbhome migrate "), "{shown:?}");
+}
+
+#[test]
+fn junk_in_the_journal() {
+    let place = sound();
+    place.put_home(".wbhome/journal/junk.json", "{");
+    let check = finds(&place, "journal", "error", "junk.json");
+    assert!(check["cure"].is_null(), "nothing takes the lock: {check}");
+    assert!(
+        check["hints"][0]
+            .as_str()
+            .unwrap()
+            .contains("moved away, it is forgotten")
+    );
+    std::fs::rename(
+        place.home().join(".wbhome/journal/junk.json"),
+        place.path("junk"),
+    )
+    .unwrap();
+    assert!(is_ok(&place, "journal"));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! use is no lack; that nothing else holds a copy of the home is one. Nothing is changed, not even a lock is taken.
 
 mod agent;
+mod indexed;
 mod keeping;
 mod night;
 mod place;
@@ -106,7 +107,7 @@ const CHECKS: [fn(&Visit) -> Vec<Check>; 19] = [
     settings::rotation,
     writing::lock,
     writing::journal,
-    writing::index,
+    indexed::index,
     keeping::history,
     stores::stores,
     stores::drill,

@@ -194,6 +194,12 @@ pub(super) fn room(visit: &Visit) -> Vec<Check> {
 pub(super) fn layout(visit: &Visit) -> Vec<Check> {
     const NAME: &str = "layout";
     let root = visit.home.root();
+    if super::writing::is_moving(visit) {
+        return vec![Check::ok(
+            NAME,
+            "not looked at: the migration is not finished",
+        )];
+    }
     let (mut missing, mut other) = (Vec::new(), Vec::new());
     for (name, kind) in home::layout() {
         match disk::stat(&root.join(name)) {
@@ -213,7 +219,10 @@ pub(super) fn layout(visit: &Visit) -> Vec<Check> {
     }
     if !missing.is_empty() {
         let check = Check::warning(NAME, format!("missing: {}", missing.join(", ")));
-        checks.push(check.cure(init(root)));
+        checks.push(match super::indexed::is_lost(visit) {
+            false => check.cure(init(root)),
+            true => check.hint("is its disk mounted? When the sessions are back, `wbhome init` writes what is missing"),
+        });
     }
     if checks.is_empty() {
         checks.push(Check::ok(NAME, "everything that makes a home is there"));

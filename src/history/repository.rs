@@ -61,7 +61,12 @@ impl Repository {
     /// One that another user owns, that is bare, that belongs to another folder, that a sync client tore, or of a
     /// kind that this program can not write.
     pub fn open(home: &Home) -> Result<Option<Repository>> {
-        let root = disk::real_path(home.root())?;
+        Repository::open_in(home.root())
+    }
+
+    /// Like [`Repository::open`], for a folder that may not be a home yet, or any more.
+    pub(super) fn open_in(root: &Path) -> Result<Option<Repository>> {
+        let root = disk::real_path(root)?;
         let dot_git = root.join(DOT_GIT);
         let Some(found) = disk::stat(&dot_git)? else {
             return Ok(None);
