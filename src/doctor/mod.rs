@@ -12,6 +12,7 @@ mod night;
 mod place;
 mod rest;
 mod settings;
+mod snapshots;
 mod stores;
 mod writing;
 
@@ -45,7 +46,8 @@ pub struct Check {
     pub verdict: Verdict,
     /// The same in a line.
     pub says: String,
-    /// The command that puts it right, to be typed as it is; capitals in it stand for what only a person can say.
+    /// The command that puts it right, to be typed as it is: where only a person can say what it is done with, it is a
+    /// hint.
     pub cure: Option<String>,
     /// What else a person can do, or should know.
     pub hints: Vec<String>,
