@@ -574,6 +574,127 @@ fn what_waits_for_a_commit() {
 }
 
 #[test]
+fn a_history_that_nobody_has_begun_is_missed_after_two_days() {
+    let place = Place::with_home();
+    place.session("20240614_fresh", 14);
+    place.ok(["index", "-q"]);
+    finds(&place, "history", "ok", "no commit yet");
+    place.session("20240605_old", 5);
+    place.ok(["index", "-q"]);
+    cured(&place, "history", "warning", "no commit yet");
+}
+
+#[test]
+fn locks_that_a_killed_git_has_left() {
+    let place = sound();
+    let since = |path: &Path, seconds: u64| {
+        let now: jiff::Timestamp = NOW.parse().unwrap();
+        let now = u64::try_from(now.as_second()).unwrap();
+        let then =
+            std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(now - seconds);
+        let file = std::fs::File::create(path).unwrap();
+        file.set_modified(then).unwrap();
+    };
+    let git = place.home().join(".git");
+    for name in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
+        let lock = git.join(name);
+        since(&lock, 600);
+        assert!(is_ok(&place, "history"), "a git at work");
+        since(&lock, 7200);
+        let check = finds(&place, "history", "warning", "git refuses to work");
+        assert!(check["says"].as_str().unwrap().contains(name), "{check}");
+        assert!(check["cure"].is_null());
+        let hint = check["hints"][0].as_str().unwrap();
+        let (_, command) = hint.split_once(": ").unwrap();
+        type_in(&place, &json!({ "cure": command }), "false").expect(0);
+        assert!(is_ok(&place, "history"));
+    }
+}
+
+fn fifo(path: &Path) {
+    let made = Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+}
+
+#[test]
+fn a_pipe_where_git_has_a_file_is_not_waited_for() {
+    let place = sound();
+    for name in ["config", "index", "HEAD", "packed-refs", "refs/heads/x"] {
+        let path = place.home().join(".git").join(name);
+        let kept = place.path("kept");
+        let was_there = std::fs::rename(&path, &kept).is_ok();
+        fifo(&path);
+        let check = finds(&place, "history", "error", "is a pipe");
+        assert!(check["says"].as_str().unwrap().contains(name), "{check}");
+        place.run(["commit", "-q"]).expect(1);
+        std::fs::remove_file(&path).unwrap();
+        if was_there {
+            std::fs::rename(&kept, &path).unwrap();
+        }
+    }
+    assert!(is_ok(&place, "history"));
+}
+
+#[test]
+fn programs_that_never_answer_are_not_waited_for() {
+    let place = sound();
+    for tool in ["systemctl", "crontab"] {
+        let bin = place.path(format!("bin-{tool}"));
+        for (name, text) in [("systemctl", "exit 1"), ("crontab", "exit 1")] {
+            let text = if name == tool { "sleep 600" } else { text };
+            let path = place.put(format!("bin-{tool}/{name}"), format!("#!/bin/sh\n{text}\n"));
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+        let begun = std::time::Instant::now();
+        let ran = place.run_with(&[("PATH", &path)], &["doctor", "--json"]);
+        assert!(begun.elapsed().as_secs() < 60);
+        let told = told(&ran.json(), "schedule");
+        let wanted = format!("`{tool}` did not answer within 5 s");
+        assert!(told[0].1.contains(&wanted), "{told:?}");
+    }
+}
+
+#[test]
+fn a_home_of_somebody_else() {
+    if !is_root() {
+        return;
+    }
+    let place = sound();
+    for folder in [place.home(), place.home().join(".wbhome")] {
+        std::os::unix::fs::chown(&folder, Some(4321), None).unwrap();
+    }
+    let ran = place.run(["doctor", "--json", "--home", place.home().to_str().unwrap()]);
+    let told = told(&ran.json(), "permissions");
+    let theirs = |(verdict, says): &(String, String)| {
+        verdict == "warning" && says.contains("belongs to another user (number 4321)")
+    };
+    assert!(told.iter().any(theirs), "{told:?}");
+}
+
+#[test]
+fn a_state_folder_and_its_settings_that_are_something_else() {
+    let place = sound();
+    place.put("me/.workbuddy/memory/x.md", "x");
+    fifo(&place.path("me/.workbuddy/settings.json"));
+    let check = finds(&place, "agent", "error", "settings.json");
+    assert!(
+        check["hints"][0]
+            .as_str()
+            .unwrap()
+            .contains("move this away")
+    );
+    assert!(is_ok(&place, "retention"));
+    std::fs::remove_file(place.path("me/.workbuddy/settings.json")).unwrap();
+    let file = place.put("state", "x");
+    let dir = format!("[state]\ndir = {:?}\n", file.to_str().unwrap());
+    place.put_home("wbhome.toml", dir);
+    let check = finds(&place, "agent", "error", "the state folder is a file");
+    type_in(&place, &check, "sed -i /state/d").expect(0);
+    assert!(is_ok(&place, "agent"));
+}
+
+#[test]
 fn a_home_without_git_is_not_warned_of_it() {
     let place = sound();
     std::fs::remove_dir_all(place.home().join(".git")).unwrap();

@@ -73,7 +73,7 @@ pub(super) fn permissions(visit: &Visit) -> Vec<Check> {
             let check = Check::error(NAME, says);
             checks.push(check.cure(format!("chmod 700 {}", human::quoted(&folder))));
         }
-        if meta.uid != me && me != 0 {
+        if meta.uid != me {
             let says = format!("{shown} belongs to another user (number {})", meta.uid);
             let check = Check::warning(NAME, says);
             checks.push(check.hint("git and the backup refuse what belongs to others"));

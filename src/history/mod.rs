@@ -18,6 +18,7 @@ mod message;
 mod moving;
 mod names;
 mod pack;
+mod pipes;
 pub mod push;
 mod read;
 mod repository;
