@@ -1662,12 +1662,17 @@ fn doctor() {
     let backup = told.checks.iter().find(|check| check.name == "backup");
     let backup = backup.unwrap();
     assert_eq!(backup.verdict, "warning");
-    assert_eq!(backup.cure.0.as_deref(), Some("wbhome backup init DIR"));
+    // What only a person can say is no cure.
+    assert_eq!(backup.cure.0.as_deref(), None);
+    assert!(backup.hints[0].contains("`wbhome backup init DIR`"));
     place.put_home("index.json", "[");
     let broken = place.run(["doctor", "--json"]);
     broken.expect(4);
     let told: Doctor = read("doctor/1", &broken);
     assert_eq!(told.errors, 1);
+    let index = told.checks.iter().find(|check| check.name == "index");
+    let cure = index.unwrap().cure.0.as_deref();
+    assert_eq!(cure, Some("wbhome index --rebuild"));
 }
 
 #[test]

@@ -813,6 +813,9 @@ fn what_is_wrong() {
     ");
     assert_snapshot!(seen(&place, 80, &["doctor", "schedule show --with cron"]), @r"
     $ doctor
+    warning index        1 session is missing: 20240522_lost
+                  cure:  wbhome restore 20240522_lost --from backup
+                  hint:  when it is meant to be gone: `wbhome rm 20240522_lost`
     warning history      last commit 2 days ago; 3 files in 3 sessions in no commit
                   cure:  wbhome commit
     warning backup       [ROOT]/cold, last snapshot 2 days ago
@@ -820,8 +823,8 @@ fn what_is_wrong() {
     warning backup       [ROOT]/cold lies on the same filesystem as
                          the home: it helps against slips, and not against a dead
                          disk
-                  cure:  wbhome backup init DIR
-                  hint:  DIR is a folder on another disk; several stores may be set
+                  hint:  DIR is a folder on another disk; several stores may be set:
+                         `wbhome backup init DIR`
     ok      home         [ROOT]/me/workbuddy_home, your usual one
     ok      permissions  0700, yours alone
     ok      filesystem   [FILESYSTEM]
@@ -831,13 +834,12 @@ fn what_is_wrong() {
     ok      logs         3.1 kB as last counted; cut daily, 7 kept
     ok      lock         free
     ok      journal      nothing left over
-    ok      index        agrees with the disk, 6 sessions
     ok      drill        none yet; there has been a store since 7 days ago
     ok      schedule     nothing runs `wbhome nightly`; `wbhome schedule install`
                          has the machine do it
     ok      trash        1 act, 138 B
 
-    0 errors, 3 warnings.
+    0 errors, 4 warnings.
 
     $ schedule show --with cron
     Nothing of this home is installed.

@@ -146,9 +146,12 @@ fn is_store_of(home: &Home, dir: &Path) -> Result<bool> {
     }
 }
 
-fn on_one_disk(home: &Path, dir: &Path) -> bool {
+/// Whether two folders lie on one filesystem, wherever links lead.
+pub fn on_one_disk(home: &Path, dir: &Path) -> bool {
+    let real = |path: &Path| disk::real_path(path).unwrap_or_else(|_| path.to_path_buf());
+    let (home, dir) = (real(home), real(dir));
     let there = dir.ancestors().find_map(|dir| disk::stat(dir).ok()?);
-    let here = disk::stat(home).ok().flatten();
+    let here = disk::stat(&home).ok().flatten();
     there
         .zip(here)
         .is_some_and(|(there, here)| there.dev == here.dev)

@@ -94,7 +94,7 @@ impl Store {
                 .hint(adopt),
             false => gone()
                 .hint(mount)
-                .hint(format!("`wbhome backup init {named}` makes one")),
+                .hint(format!("if it was never made, or is gone: `wbhome backup init --again {named}` makes a new one")),
         })?;
         Ok(Store {
             dir,
@@ -153,12 +153,20 @@ impl Store {
         let store = Store::open(path)?;
         match store.marker.disagrees(home)? {
             None => Ok(store),
-            Some(why) => Err(Error::failed(format!("the store is not this home's, {why}:"))
-                .at(path)
-                .hint(format!(
-                    "if the home was moved or restored, and nobody writes into the store from the old place: `wbhome backup adopt {}`",
-                    human::quoted(path)
-                ))),
+            Some(why) => {
+                let error = Error::failed(format!("the store is not this home's, {why}:")).at(path);
+                let named = human::quoted(path);
+                Err(match store.marker.home == home.id() {
+                    true => error.hint(format!(
+                        "if the home was moved or restored, and nobody writes into the store from the old place: `wbhome backup adopt {named}`"
+                    )),
+                    false => error
+                        .hint("a store for this one, in another folder: `wbhome backup init DIR`")
+                        .hint(format!(
+                            "if the other home is gone, and this one takes its place: `wbhome backup adopt --force {named}`"
+                        )),
+                })
+            }
         }
     }
 
@@ -288,7 +296,7 @@ impl Store {
     }
 
     /// Whether a pack lies there, as long as it was written. Reads nothing of it.
-    pub(super) fn has(&self, pack: &PackRef) -> bool {
+    pub fn has(&self, pack: &PackRef) -> bool {
         self.look_at(pack)
             .is_ok_and(|meta| meta.kind == disk::FileKind::File && meta.size == pack.bytes)
     }

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::{Item, LockedStore, Marker, Place, Snapshot, Standing, Store, init};
+use super::{Device, Item, LockedStore, Marker, Place, Snapshot, Standing, Store, init};
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result, human};
 use crate::disk;
-use crate::home::Home;
+use crate::home::{Home, Trust};
 
 /// A store that was bound to a home.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,7 +24,7 @@ pub struct Adopted {
 /// Says what [`adopt`] would change.
 ///
 /// # Errors
-/// A store of another home, unless `force` says that it shall be this one's.
+/// A store of another home, or of one that lives on where it was, unless `force` says that it shall be this one's.
 pub fn adoption(home: &Home, store: &Store, force: bool) -> Result<Adopted> {
     let marker = store.marker();
     if store.marker_is_lost() && !force {
@@ -40,12 +40,30 @@ pub fn adoption(home: &Home, store: &Store, force: bool) -> Result<Adopted> {
             .hint("a store for this one: `wbhome backup init DIR`")
             .hint("if the other home is gone, and this one takes its place: --force"));
     }
+    if !force && still_there(home, marker)? {
+        return Err(Error::failed("the home that the store belongs to is still there:")
+            .at(&*marker.path)
+            .hint("two homes of one id are a home and its copy: whichever does not back up here needs a store of its own, `wbhome backup init DIR`")
+            .hint("if this one takes the place of the other: --force"));
+    }
     Ok(Adopted {
         store: store.path().to_path_buf().into(),
         from: marker.path.to_path_buf().into(),
         to: disk::real_path(home.root())?.into(),
         changed: store.marker_is_lost() || marker.disagrees(home)?.is_some(),
     })
+}
+
+/// Whether the home of a store lives on where it was: this one is its copy, or it is this one's. What another machine has
+/// under that path is not to be seen from here.
+fn still_there(home: &Home, marker: &Marker) -> Result<bool> {
+    let former = &marker.path;
+    if marker.home != home.id() || marker.device.id != Device::this().id {
+        return Ok(false);
+    }
+    let lives = Home::open(former.to_path_buf(), Trust::Found);
+    let same = disk::same_file(former, home.root()).unwrap_or(false);
+    Ok(!same && lives.is_ok_and(|lives| lives.id() == marker.home))
 }
 
 /// Binds a store to a home that was restored or moved.

@@ -10,14 +10,15 @@ use super::output::{Console, STRONG, styled};
 use super::place;
 use crate::base::{Context, Exit, Result, human};
 use crate::disk;
-use crate::history::{self, Repository};
+use crate::history;
 use crate::home::{Home, Index, mend};
 use crate::sessions::{Changes, reconcile};
 
 /// Make index.json agree with the disk, and say what changed
 ///
 /// Labels are kept. A folder renamed by hand is recognised by its session.json. An entry whose session is
-/// found nowhere becomes `missing` and stays until you decide.
+/// found nowhere becomes `missing` and stays until you decide. Where index.json is gone, the labels are those of
+/// the last commit.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wbhome index              after sessions were added, renamed or removed by hand
@@ -44,6 +45,7 @@ pub(super) fn run(
     }
     let locked = place::lock(&home, "index", global, console, ctx)?;
     let plan = plan(&locked, args.rebuild, console, ctx)?;
+    let rebuilt = plan.rebuild;
     let done = reconcile::apply(&locked, plan, ctx)?;
     for stranger in &done.views.foreign {
         console.warn(&format!(
@@ -64,7 +66,7 @@ pub(super) fn run(
         ));
     }
     console.report("index/1", &done, |out| {
-        write(out, &done.changes, args.rebuild);
+        write(out, &done.changes, rebuilt);
         if let Some(former) = &done.former_index {
             let _ = writeln!(out, "The former index is kept: {former}");
         }
@@ -74,31 +76,40 @@ pub(super) fn run(
 
 fn plan(home: &Home, rebuild: bool, console: &Console, ctx: &Context) -> Result<reconcile::Plan> {
     if !rebuild {
-        return reconcile::plan(home, false, ctx);
+        return agreeing(home, console, ctx);
     }
-    let labels = last_committed(home).unwrap_or_else(|error| {
+    let labels = match Index::read(home) {
+        Ok(_) if disk::exists(&home.index_file()) => None,
+        _ => last_committed(home.root(), console),
+    };
+    reconcile::plan_anew(home, labels, ctx)
+}
+
+/// How the index would agree with the disk. One that is gone is not made without the labels that a commit holds.
+pub(super) fn agreeing(home: &Home, console: &Console, ctx: &Context) -> Result<reconcile::Plan> {
+    let gone = !disk::exists(&home.index_file());
+    match gone.then(|| last_committed(home.root(), console)).flatten() {
+        Some(labels) => reconcile::plan_anew(home, Some(labels), ctx),
+        None => reconcile::plan(home, false, ctx),
+    }
+}
+
+/// The newest index that a commit holds whole, in the place of the present one, which is gone or can not be read.
+pub(super) fn last_committed(root: &Path, console: &Console) -> Option<Index> {
+    let labels = history::last_index(root).unwrap_or_else(|error| {
         console.warn(&format!(
             "what commits hold of the index can not be read: {error}"
         ));
         None
-    });
-    if labels.is_some() {
-        console.note("index.json can not be read: the labels are those of the last commit that has a whole one");
-    }
-    reconcile::plan_anew(home, labels, ctx)
-}
-
-/// The newest index that a commit holds whole, where the present one can not be read.
-fn last_committed(home: &Home) -> Result<Option<Index>> {
-    if disk::exists(&home.index_file()) && Index::read(home).is_ok() {
-        return Ok(None);
-    }
-    let Some(repository) = Repository::open(home)? else {
-        return Ok(None);
+    })?;
+    let why = match disk::exists(&root.join(mend::INDEX)) {
+        true => "can not be read",
+        false => "is gone",
     };
-    let whole = |content: &[u8]| Index::parse(content).is_ok();
-    let content = history::newest_that(&repository, Path::new(mend::INDEX), whole)?;
-    Ok(content.and_then(|content| Index::parse(&content).ok()))
+    console.note(&format!(
+        "index.json {why}: the labels are those of the last commit that has a whole one"
+    ));
+    Some(labels)
 }
 
 fn write(out: &mut String, changes: &Changes, rebuilt: bool) {

@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::args::Global;
 use super::output::{Console, STRONG, styled};
-use super::place;
+use super::{index, place};
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::history;
-use crate::home::{self, Config, Home, Index, Trust, USUAL_NAME};
+use crate::home::{self, Config, Home, Index, Trust, USUAL_NAME, mend};
 use crate::sessions::reconcile;
 
 /// Make a home, or adopt a folder that has sessions already
@@ -48,7 +48,12 @@ pub(super) fn run(
                 Error::usage("no folder is given, and $HOME is not set").hint("wbhome init DIR")
             })?,
     };
-    let plan = home::initialise::plan(&dir)?;
+    let mut plan = home::initialise::plan(&dir)?;
+    if plan.missing.iter().any(|name| name == mend::INDEX)
+        && let Some(labels) = index::last_committed(&plan.root, console)
+    {
+        plan.index = labels;
+    }
     if global.dry_run {
         let repository = match Home::open(plan.root.0.clone(), Trust::Named) {
             Ok(home) => Some(history::beginning(
@@ -63,8 +68,9 @@ pub(super) fn run(
     }
     let made = home::initialise::apply(plan, ctx)?;
     let home = Home::open(made.root.0.clone(), Trust::Named)?;
-    if made.adopted {
-        fill_index(&home, global, console, ctx)?;
+    let indexed = made.written.iter().any(|name| name == mend::INDEX);
+    if made.adopted || indexed {
+        fill_index(&home, indexed, global, console, ctx)?;
     }
     let repository = {
         let locked = place::lock(&home, "init", global, console, ctx)?;
@@ -128,10 +134,16 @@ struct Done {
     repository: history::Began,
 }
 
-/// An index without any entry, as `init` writes it where none is, gets the sessions that are there. One that
+/// An index that was written just now, or has no entry, gets the sessions that are there. One that was there and
 /// has entries, or is broken, is somebody's: `wbhome index` is asked for by a person.
-fn fill_index(home: &Home, global: &Global, console: &Console, ctx: &Context) -> Result<()> {
-    if !Index::read(home).is_ok_and(|index| index.items().is_empty())
+fn fill_index(
+    home: &Home,
+    written: bool,
+    global: &Global,
+    console: &Console,
+    ctx: &Context,
+) -> Result<()> {
+    if !Index::read(home).is_ok_and(|index| written || index.items().is_empty())
         || !reconcile::plan(home, false, ctx)?.changes.any()
     {
         return Ok(());

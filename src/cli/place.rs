@@ -7,7 +7,7 @@ use super::output::Console;
 use crate::backup;
 pub(super) use crate::base::human::quoted;
 use crate::base::{Context, Error, Result};
-use crate::disk;
+use crate::disk::{self, FileKind};
 use crate::history;
 use crate::home::{self, Config, Home, LockedHome};
 use crate::state::{self, Agent};
@@ -200,12 +200,14 @@ pub(super) fn state_folders(home: &Home) -> Result<Vec<PathBuf>> {
         return Ok(usual.unwrap_or_default());
     };
     let folder = as_set(home, &set);
-    match disk::exists(&folder) {
-        true => Ok(vec![folder]),
-        false => Err(Error::failed("there is no state folder:")
-            .at(&folder)
-            .hint("[state] dir in wbhome.toml names it")),
-    }
+    let why = match disk::stat(&disk::real_path(&folder)?)? {
+        Some(meta) if meta.kind == FileKind::Folder => return Ok(vec![folder]),
+        Some(meta) => format!("the state folder is {}:", meta.kind.described()),
+        None => "there is no state folder:".to_owned(),
+    };
+    Err(Error::failed(why)
+        .at(&folder)
+        .hint("[state] dir in wbhome.toml names it"))
 }
 
 /// Where the repository lies when it is not in the home: `[git] dir`, with `~` as people write it.

@@ -57,7 +57,7 @@ pub use new_file::{NewFile, TEMPORARY_PREFIX, dress_file};
 pub use open_files::{OpenFile, OpenFiles, open_below, tells_open_files};
 pub use place::{is_inside, same_file};
 pub use process::{Process, host_name, is_root, machine_id, own_ids, process, processes};
-pub use program::{Finished, run_git, run_in, run_program};
+pub use program::{Finished, ask_program, run_git, run_in, run_program};
 pub use record_lock::{LockHolder, lock_holder};
 pub use space::{Space, drop_cache, sync_filesystem};
 pub use steady::{Content, Steady, is_fresh, read_steady};

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::base::{Error, Result, Stop, human};
@@ -121,6 +122,69 @@ pub fn run_program(
     }))
 }
 
+/// How long a program that is only asked something is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks an installed program something: like [`run_program`] without input, and it is ended, with all that it has
+/// started, when it does not answer within five seconds.
+///
+/// # Errors
+/// Also when it does not answer: [`io::ErrorKind::TimedOut`].
+pub fn ask_program(name: &str, arguments: &[impl AsRef<OsStr>]) -> io::Result<Option<Finished>> {
+    use std::os::unix::process::CommandExt;
+    let mut command = Command::new(name);
+    command.args(arguments).env("LC_ALL", "C");
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stderr(Stdio::piped()).process_group(0);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let until = Instant::now() + PATIENCE;
+    // What it has started may hold the pipes open after it has ended.
+    let output = child.stdout.take().map(read_beside);
+    let errors = child.stderr.take().map(read_beside);
+    let answer = |beside: Option<Receiver<Vec<u8>>>| match beside {
+        Some(beside) => {
+            let left = until.saturating_duration_since(Instant::now());
+            beside.recv_timeout(left).ok()
+        }
+        None => Some(Vec::new()),
+    };
+    if let (Some(output), Some(errors)) = (answer(output), answer(errors)) {
+        while Instant::now() < until {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(Finished {
+                    code: status.code(),
+                    output,
+                    errors,
+                }));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    end(&mut child, Duration::from_millis(200));
+    let why = format!(
+        "`{}` did not answer within {} s",
+        human::escape(name),
+        PATIENCE.as_secs()
+    );
+    Err(io::Error::new(io::ErrorKind::TimedOut, why))
+}
+
+/// Reads all that comes out of a pipe, and waits for it somewhere else.
+fn read_beside(mut pipe: impl io::Read + Send + 'static) -> Receiver<Vec<u8>> {
+    let (told, heard) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut all = Vec::new();
+        // What was read before an error is what it has said.
+        let _ = pipe.read_to_end(&mut all);
+        let _ = told.send(all);
+    });
+    heard
+}
+
 /// How long a command that was asked to end is given for it.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -157,7 +221,7 @@ pub fn run_in(home: &Path, command: &str, input: &[u8], stop: &Stop) -> Result<O
             return Ok(status.code());
         }
         if let Err(interrupted) = stop.check() {
-            end(&mut child);
+            end(&mut child, GRACE);
             return Err(interrupted);
         }
         std::thread::sleep(pause);
@@ -165,15 +229,15 @@ pub fn run_in(home: &Path, command: &str, input: &[u8], stop: &Stop) -> Result<O
     }
 }
 
-/// Ends a command and what it has started: asks first, and does not ask after [`GRACE`].
-fn end(child: &mut Child) {
+/// Ends a command and what it has started: asks first, and does not ask after `grace`.
+fn end(child: &mut Child, grace: Duration) {
     use rustix::process::{Signal, kill_process_group};
     let group = i32::try_from(child.id()).ok();
     let group = group.and_then(rustix::process::Pid::from_raw);
     let send = |signal| group.map(|group| kill_process_group(group, signal));
     send(Signal::TERM);
     let asked = Instant::now();
-    while asked.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
+    while asked.elapsed() < grace && matches!(child.try_wait(), Ok(None)) {
         std::thread::sleep(Duration::from_millis(20));
     }
     send(Signal::KILL);
@@ -193,6 +257,30 @@ fn feed(child: &mut Child, input: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_does_not_answer_is_ended() {
+        let begun = Instant::now();
+        // What it has started holds its output open.
+        let error = ask_program("/bin/sh", &["-c", "sleep 600 & exit 0"]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(
+            error.to_string().ends_with("did not answer within 5 s"),
+            "{error}"
+        );
+        assert!(begun.elapsed() < PATIENCE * 2);
+        let said = ask_program("/bin/sh", &["-c", "echo yes; echo no >&2; exit 3"]);
+        let said = said.unwrap().unwrap();
+        assert_eq!(
+            (said.code, &said.output[..], &said.errors[..]),
+            (Some(3), &b"yes\n"[..], &b"no\n"[..])
+        );
+        assert!(
+            ask_program("no-such-program-at-all", &["x"])
+                .unwrap()
+                .is_none()
+        );
+    }
 
     #[test]
     fn an_interrupt_ends_a_command_and_what_it_has_started() {

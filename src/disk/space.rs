@@ -10,6 +10,8 @@ pub struct Space {
     pub bytes: u64,
     /// Files; `None` where the filesystem makes inodes as it needs them.
     pub inodes: Option<u64>,
+    /// How much the filesystem holds in all.
+    pub total: u64,
     /// The unit in which it gives out space.
     pub block: u64,
 }
@@ -21,6 +23,7 @@ impl Space {
         Ok(Space {
             bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
             inodes: (stat.f_files > 0).then_some(stat.f_favail),
+            total: stat.f_blocks.saturating_mul(stat.f_frsize),
             block: stat.f_frsize.max(512),
         })
     }

@@ -48,7 +48,12 @@ fn of_folder(folder: &Path, idle: Duration) -> Check {
     let path = folder.join("settings.json");
     let settings = match disk::read_small(&path, 16 << 20) {
         Ok(settings) => settings,
-        Err(error) => return Check::failed(NAME, &error),
+        Err(error) => {
+            let check = Check::failed("agent", &error);
+            return check.hint(
+                "the agent can not read its settings either: put a file there, or move this away",
+            );
+        }
     };
     let settings = settings.as_deref().map(serde_json::from_slice::<Value>);
     let set = match settings {

@@ -2,13 +2,19 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::{Check, Visit};
 use crate::base::{Result, human};
+use crate::disk;
 use crate::history::{self, Repository, commit};
-use crate::home::Config;
+use crate::home::{Config, Index, SessionId};
 
 /// What was changed and is in no commit after so many days waits for too long.
 const DAYS: i64 = 2;
+
+/// No git works for so many seconds.
+const LOCKED: i64 = 3_600;
 
 /// The history.
 pub(super) fn history(visit: &Visit) -> Vec<Check> {
@@ -18,7 +24,33 @@ pub(super) fn history(visit: &Visit) -> Vec<Check> {
         Ok(None) => return vec![Check::ok(NAME, "none; `wbhome commit` begins one")],
         Err(error) => return vec![Check::failed(NAME, &error)],
     };
-    vec![look(visit, &repository).unwrap_or_else(|error| Check::failed(NAME, &error))]
+    let check = look(visit, &repository).unwrap_or_else(|error| Check::failed(NAME, &error));
+    std::iter::once(check)
+        .chain(locked(visit, &repository))
+        .collect()
+}
+
+/// What a git that was killed has left locked: every later one refuses.
+fn locked(visit: &Visit, repository: &Repository) -> Option<Check> {
+    let now = visit.context.clock.now().as_second();
+    let mut old = repository.locks();
+    old.retain(|(_, since)| now - since.as_second() > LOCKED);
+    let (path, since) = old.first()?;
+    let says = format!(
+        "{} since {}: git refuses to work while it is there{}",
+        human::path(path),
+        human::age(visit.context.clock.now(), *since),
+        match old.len() as u64 - 1 {
+            0 => String::new(),
+            n => format!(", and {} more like it", human::count(n)),
+        }
+    );
+    let paths: Vec<String> = old.iter().map(|(path, _)| human::quoted(path)).collect();
+    let check = Check::warning("history", says);
+    Some(check.hint(format!(
+        "when no git runs in this home: rm {}",
+        paths.join(" ")
+    )))
 }
 
 fn look(visit: &Visit, repository: &Repository) -> Result<Check> {
@@ -53,7 +85,14 @@ fn look(visit: &Visit, repository: &Repository) -> Result<Check> {
         human::plural(files, "file", "files"),
         human::plural(sessions, "session", "sessions"),
     );
-    let is_old = newest.is_none_or(|last| now.as_second() - last.at.as_second() > DAYS * 86_400);
+    let is_old = |then: Timestamp| now.as_second() - then.as_second() > DAYS * 86_400;
+    let is_old = match newest {
+        Some(last) => is_old(last.at),
+        None => waiting
+            .sessions
+            .iter()
+            .any(|session| begun(visit, &session.id).is_none_or(is_old)),
+    };
     Ok(match (files, sessions) {
         (0, _) => Check::ok(
             NAME,
@@ -62,5 +101,16 @@ fn look(visit: &Visit, repository: &Repository) -> Result<Check> {
         (_, 0) => Check::ok(NAME, format!("{last}; commits are by {by}")),
         _ if is_old => Check::warning(NAME, format!("{last}; {waits}")).cure("wbhome commit"),
         _ => Check::ok(NAME, format!("{last}; {waits}; commits are by {by}")),
+    })
+}
+
+/// When a session began, by the index or else by its folder.
+fn begun(visit: &Visit, id: &str) -> Option<Timestamp> {
+    let index = Index::read(visit.home).unwrap_or_default();
+    let entry = index.find(id).and_then(|entry| entry.created());
+    entry.or_else(|| {
+        let folder = visit.home.session(&SessionId::adopt(id).ok()?);
+        let meta = disk::stat(&folder).ok()??;
+        Some(meta.mtime.timestamp())
     })
 }

@@ -6,11 +6,13 @@
 //! use is no lack; that nothing else holds a copy of the home is one. Nothing is changed, not even a lock is taken.
 
 mod agent;
+mod indexed;
 mod keeping;
 mod night;
 mod place;
 mod rest;
 mod settings;
+mod snapshots;
 mod stores;
 mod writing;
 
@@ -44,7 +46,8 @@ pub struct Check {
     pub verdict: Verdict,
     /// The same in a line.
     pub says: String,
-    /// The command that puts it right, to be typed as it is; capitals in it stand for what only a person can say.
+    /// The command that puts it right, to be typed as it is: where only a person can say what it is done with, it is a
+    /// hint.
     pub cure: Option<String>,
     /// What else a person can do, or should know.
     pub hints: Vec<String>,
@@ -106,7 +109,7 @@ const CHECKS: [fn(&Visit) -> Vec<Check>; 19] = [
     settings::rotation,
     writing::lock,
     writing::journal,
-    writing::index,
+    indexed::index,
     keeping::history,
     stores::stores,
     stores::drill,

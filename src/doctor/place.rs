@@ -73,7 +73,7 @@ pub(super) fn permissions(visit: &Visit) -> Vec<Check> {
             let check = Check::error(NAME, says);
             checks.push(check.cure(format!("chmod 700 {}", human::quoted(&folder))));
         }
-        if meta.uid != me && me != 0 {
+        if meta.uid != me {
             let says = format!("{shown} belongs to another user (number {})", meta.uid);
             let check = Check::warning(NAME, says);
             checks.push(check.hint("git and the backup refuse what belongs to others"));
@@ -194,6 +194,12 @@ pub(super) fn room(visit: &Visit) -> Vec<Check> {
 pub(super) fn layout(visit: &Visit) -> Vec<Check> {
     const NAME: &str = "layout";
     let root = visit.home.root();
+    if super::writing::is_moving(visit) {
+        return vec![Check::ok(
+            NAME,
+            "not looked at: the migration is not finished",
+        )];
+    }
     let (mut missing, mut other) = (Vec::new(), Vec::new());
     for (name, kind) in home::layout() {
         match disk::stat(&root.join(name)) {
@@ -213,7 +219,10 @@ pub(super) fn layout(visit: &Visit) -> Vec<Check> {
     }
     if !missing.is_empty() {
         let check = Check::warning(NAME, format!("missing: {}", missing.join(", ")));
-        checks.push(check.cure(init(root)));
+        checks.push(match super::indexed::is_lost(visit) {
+            false => check.cure(init(root)),
+            true => check.hint("is its disk mounted? When the sessions are back, `wbhome init` writes what is missing"),
+        });
     }
     if checks.is_empty() {
         checks.push(Check::ok(NAME, "everything that makes a home is there"));

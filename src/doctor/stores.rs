@@ -1,17 +1,16 @@
-//! The cold stores: whether they are there, whose they are, how fresh they are; and whether anybody tried to come back
-//! from one.
+//! The cold stores: whether they are there, whose they are, where they lie; and whether anybody tried to come back from
+//! one.
 
 use std::path::Path;
 
-use super::{Check, Verdict, Visit};
-use crate::backup::{Snapshot, Store};
-use crate::base::{Error, human};
+use super::{Check, Verdict, Visit, snapshots};
+use crate::backup::init::on_one_disk;
+use crate::backup::{Store, word};
+use crate::base::{Error, Kind, human};
 use crate::disaster::last_drill;
 use crate::disk::{self, Dir};
 
-/// A snapshot older than so many days is a warning, and then an error.
-const WARN: i64 = 2;
-const ALARM: i64 = 7;
+const NAME: &str = "backup";
 
 /// After so many days without a drill a backup is a hope.
 const DRILL: i64 = 30;
@@ -20,7 +19,6 @@ const DAY: i64 = 86_400;
 
 /// Each store.
 pub(super) fn stores(visit: &Visit) -> Vec<Check> {
-    const NAME: &str = "backup";
     let Ok(config) = &visit.config else {
         return vec![Check::warning(
             NAME,
@@ -30,9 +28,7 @@ pub(super) fn stores(visit: &Visit) -> Vec<Check> {
     if config.backup.store.is_empty() {
         let check = Check::warning(NAME, "no backup store: what dies with this disk is gone");
         return vec![
-            check
-                .cure("wbhome backup init DIR")
-                .hint("DIR is a folder on another disk"),
+            check.hint("`wbhome backup init DIR` makes one; DIR is a folder on another disk"),
         ];
     }
     if !visit.home.is_trusted() {
@@ -45,35 +41,12 @@ pub(super) fn stores(visit: &Visit) -> Vec<Check> {
 }
 
 fn store(visit: &Visit, path: &Path) -> Vec<Check> {
-    const NAME: &str = "backup";
-    let shown = human::path(path);
     let store = match Store::open_of(path, visit.home) {
         Ok(store) => store,
-        Err(error) => {
-            let check = Check::failed(NAME, &error);
-            return vec![match command_in(&error) {
-                Some(command) => check.cure(command),
-                None => check,
-            }];
-        }
+        Err(error) => return vec![unusable(visit, path, &error)],
     };
-    let mut checks = vec![fresh(visit, &store)];
-    if !Dir::open(path).is_ok_and(|dir| disk::may_write(&dir)) {
-        let check = Check::error(NAME, format!("{shown} can not be written"));
-        checks.push(check.hint("is its disk mounted read-only?"));
-    }
-    let dev = |path: &Path| disk::stat(path).ok().flatten().map(|meta| meta.dev);
-    if dev(path) == dev(visit.home.root()) {
-        let says = format!(
-            "{shown} lies on the same filesystem as the home: it helps against slips, and not against a dead disk"
-        );
-        let check = Check::warning(NAME, says);
-        checks.push(
-            check
-                .cure("wbhome backup init DIR")
-                .hint("DIR is a folder on another disk; several stores may be set"),
-        );
-    }
+    let mut checks = snapshots::look(visit, &store);
+    checks.extend(place(visit, path));
     // One line when all is well, and the worst first.
     if checks.len() > 1 && checks[0].verdict == Verdict::Ok {
         checks.rotate_left(1);
@@ -81,61 +54,58 @@ fn store(visit: &Visit, path: &Path) -> Vec<Check> {
     checks
 }
 
-/// How old the newest snapshot is that can be read.
-fn fresh(visit: &Visit, store: &Store) -> Check {
-    const NAME: &str = "backup";
-    let shown = human::path(store.path());
-    let now = visit.context.clock.now().as_second();
-    let all = match store.snapshots() {
-        Ok(all) => all,
-        Err(error) => return Check::failed(NAME, &error),
-    };
-    let newest = all.iter().rev().find_map(|at| store.snapshot(*at).ok());
-    let run = |check: Check| check.cure("wbhome backup run");
-    let Some(snapshot) = newest else {
-        let age = now - store.marker().created.as_second();
-        let says = format!("{shown} holds no snapshot that can be read");
-        return run(match age > ALARM * DAY {
-            true => Check::error(NAME, says),
-            false => Check::warning(NAME, says),
-        });
-    };
-    let when = human::age(visit.context.clock.now(), snapshot.at);
-    let partial = snapshot
-        .items
-        .iter()
-        .filter(|item| !item.newest.is_complete());
-    let partial = match partial.count() as u64 {
-        0 => String::new(),
-        n => format!(", {} only in part", human::plural(n, "thing", "things")),
-    };
-    let says = format!(
-        "{shown}, last snapshot {when}{partial}{}",
-        unread(&all, &snapshot)
-    );
-    match now - snapshot.at.as_second() {
-        age if age > ALARM * DAY => run(Check::error(NAME, says)),
-        age if age > WARN * DAY => run(Check::warning(NAME, says)),
-        _ => Check::ok(NAME, says),
+/// Where it lies: whether it can be written, and how much of what happens to the home happens to it as well.
+fn place(visit: &Visit, path: &Path) -> Vec<Check> {
+    let shown = human::path(path);
+    let mut checks = Vec::new();
+    if !Dir::open(path).is_ok_and(|dir| disk::may_write(&dir)) {
+        let check = Check::error(NAME, format!("{shown} can not be written"));
+        checks.push(check.hint("is its disk mounted read-only?"));
     }
+    let another =
+        "DIR is a folder on another disk; several stores may be set: `wbhome backup init DIR`";
+    if on_one_disk(visit.home.root(), path) {
+        let says = format!(
+            "{shown} lies on the same filesystem as the home: it helps against slips, and not against a dead disk"
+        );
+        checks.push(Check::warning(NAME, says).hint(another));
+    }
+    let real = disk::real_path(path).unwrap_or_else(|_| path.to_path_buf());
+    if let Some((_, client)) = disk::sync_folder(&real) {
+        let says = format!(
+            "{shown} lies in a folder of {client}: what is backed up there leaves this machine, and what the client removes is gone"
+        );
+        checks.push(Check::warning(NAME, says).hint(another));
+    }
+    checks
 }
 
-fn unread(all: &[jiff::Timestamp], snapshot: &Snapshot) -> String {
-    match all.iter().filter(|at| **at > snapshot.at).count() as u64 {
-        0 => String::new(),
-        n => format!(
-            ", {} that can not be read",
-            human::plural(n, "newer one", "newer ones")
-        ),
+/// A store that can not be opened as this home's. What is printed as its cure is never refused.
+fn unusable(visit: &Visit, path: &Path, error: &Error) -> Check {
+    let check = Check::failed(NAME, error);
+    let named = human::quoted(path);
+    let Ok(store) = Store::open_to_read(path) else {
+        return match disk::exists(path) || error.kind() != Kind::Failed {
+            true => check,
+            // One whose disk is away comes back with it.
+            false => check.hint(format!(
+                "if it was never made, or is gone: `wbhome backup init --again {named}` makes a new one"
+            )),
+        };
+    };
+    let whole = Store::open(path).is_ok();
+    if store.marker().home != visit.home.id() || error.kind() != Kind::Failed {
+        return check;
     }
-}
-
-/// The command that an error names, unless the first thing to do is another: to mount the disk.
-fn command_in(error: &Error) -> Option<String> {
-    let first = error.hints().first()?;
-    let (_, rest) = first.split_once("`wbhome ")?;
-    let (command, _) = rest.split_once('`')?;
-    Some(format!("wbhome {command}"))
+    match word::adoption(visit.home, &store, !whole) {
+        Ok(_) if whole => check.cure(format!("wbhome backup adopt {named}")),
+        Ok(_) => check.cure(format!("wbhome backup adopt --force {named}")),
+        Err(why) => Check {
+            hints: why.hints().to_vec(),
+            ..check
+        }
+        .hint(why.to_string()),
+    }
 }
 
 /// When somebody last tried to come back.

@@ -1,14 +1,12 @@
-//! Whether the home can be changed: who holds the lock, what a killed command left, whether the index agrees.
-
-use std::collections::BTreeMap;
+//! Whether the home can be changed: who holds the lock, and what a killed command left.
 
 use jiff::Timestamp;
 
 use super::{Check, Visit};
 use crate::base::{Result, human};
-use crate::disk::{self, FileKind};
-use crate::home::{Index, SessionId, Status};
-use crate::pack::ENDING;
+use crate::disk;
+use crate::home::journal;
+use crate::migrate;
 
 /// Nothing takes so long.
 const LONG: i64 = 86_400;
@@ -60,10 +58,7 @@ impl Holder {
 pub(super) fn journal(visit: &Visit) -> Vec<Check> {
     const NAME: &str = "journal";
     let home = visit.home;
-    let look = || -> Result<_> {
-        let entries = disk::read_dir_names(&home.journal())?.len() as u64;
-        Ok((entries, home.unfinished_move()?))
-    };
+    let look = || -> Result<_> { Ok((journal::waiting(home)?, home.unfinished_move()?)) };
     let at_work = || {
         lock(visit)
             .iter()
@@ -71,18 +66,13 @@ pub(super) fn journal(visit: &Visit) -> Vec<Check> {
     };
     vec![match look() {
         Err(error) => Check::failed(NAME, &error),
-        Ok((_, true)) => Check::warning(
-            NAME,
-            "a migration into this home was stopped; until it is finished nothing else changes it",
-        )
-        .cure("wbhome migrate status")
-        .hint("it shows the command that goes on"),
+        Ok((_, true)) => moving(visit),
         Ok((0, _)) => Check::ok(NAME, "nothing left over"),
         Ok((_, _)) if at_work() => Check::ok(NAME, "a command is at work"),
         Ok((n, _)) => {
             let what = human::plural(n, "command was", "commands were");
             let check = Check::warning(NAME, format!("{what} stopped in the middle"));
-            match home.is_trusted() {
+            match home.is_trusted() && !super::indexed::is_lost(visit) {
                 true => check.cure("wbhome index"),
                 false => {
                     check.hint("the next command that changes this home by its name completes it")
@@ -92,68 +82,28 @@ pub(super) fn journal(visit: &Visit) -> Vec<Check> {
     }]
 }
 
-/// Whether the index names what is there, by the names of folders and archives alone.
-pub(super) fn index(visit: &Visit) -> Vec<Check> {
-    const NAME: &str = "index";
-    let home = visit.home;
-    let index = match Index::read(home) {
-        Ok(index) => index,
-        Err(error) => return vec![Check::failed(NAME, &error).cure("wbhome index --rebuild")],
-    };
-    let there = match on_disk(visit) {
-        Ok(there) => there,
-        Err(error) => return vec![Check::failed(NAME, &error)],
-    };
-    let mut known = BTreeMap::new();
-    for entry in index.entries() {
-        if let Ok(id) = entry.session() {
-            known.insert(id, entry.status());
-        }
-    }
-    let new = there.iter().filter(|(id, status)| match known.get(*id) {
-        None => true,
-        Some(found) => match status {
-            Status::Archived => !matches!(found, Status::Archived),
-            _ => !found.is_active(),
-        },
-    });
-    let gone = known.iter().filter(|(id, status)| {
-        (status.is_active() || **status == Status::Archived) && !there.contains_key(*id)
-    });
-    let (new, gone) = (new.count() as u64, gone.count() as u64);
-    let mut parts = Vec::new();
-    if new > 0 {
-        let sessions = human::plural(new, "session is", "sessions are");
-        parts.push(format!("{sessions} not in it as they stand"));
-    }
-    if gone > 0 {
-        let sessions = human::plural(gone, "session", "sessions");
-        parts.push(format!("{sessions} in it, and not on the disk"));
-    }
-    vec![match parts.is_empty() {
-        true => {
-            let n = human::plural(there.len() as u64, "session", "sessions");
-            Check::ok(NAME, format!("agrees with the disk, {n}"))
-        }
-        false => Check::warning(NAME, parts.join("; ")).cure("wbhome index"),
-    }]
+/// Whether a migration into the home was stopped: until it is finished nothing else changes it.
+pub(super) fn is_moving(visit: &Visit) -> bool {
+    visit.home.unfinished_move().unwrap_or(false)
 }
 
-/// The sessions that are there: a folder counts before an archive.
-fn on_disk(visit: &Visit) -> Result<BTreeMap<SessionId, Status>> {
-    let mut there = BTreeMap::new();
-    for (name, kind) in disk::read_dir_names(&visit.home.archive())? {
-        let id = name.to_str().and_then(|name| name.strip_suffix(ENDING));
-        if let (FileKind::File, Some(id)) = (kind, id)
-            && let Some(id) = SessionId::of_folder(id.as_ref())
-        {
-            there.insert(id, Status::Archived);
+fn moving(visit: &Visit) -> Check {
+    const NAME: &str = "journal";
+    let says =
+        "a migration into this home was stopped; until it is finished nothing else changes it";
+    let check = Check::error(NAME, says);
+    match migrate::newest(visit.home) {
+        Ok(_) => check
+            .cure(format!(
+                "wbhome --home {} migrate status",
+                human::quoted(visit.home.root())
+            ))
+            .hint("it shows the command that goes on"),
+        Err(error) => {
+            let check = check.hint(error.to_string());
+            check.hint(
+                "bring that file back from a copy; or migrate anew, into another folder: the source is as it was",
+            )
         }
     }
-    for (name, kind) in disk::read_dir_names(&visit.home.sessions())? {
-        if let (FileKind::Folder, Some(id)) = (kind, SessionId::of_folder(&name)) {
-            there.insert(id, Status::Active);
-        }
-    }
-    Ok(there)
 }

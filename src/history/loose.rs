@@ -42,7 +42,11 @@ pub(super) fn all(common: &Path) -> Result<Vec<PathBuf>> {
         let folder = objects.join(folder);
         let names = disk::read_dir_names(&folder)?;
         let names = names.into_iter().filter(|(name, _)| is_hex(name, 38));
-        found.extend(names.map(|(name, _)| folder.join(name)));
+        for (name, kind) in names {
+            let path = folder.join(name);
+            super::pipes::refuse(&path, kind)?;
+            found.push(path);
+        }
     }
     Ok(found)
 }

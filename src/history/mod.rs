@@ -10,6 +10,7 @@ mod committed;
 pub mod consolidate;
 mod damage;
 mod diff;
+mod last_index;
 mod left_out;
 mod log;
 mod loose;
@@ -17,6 +18,7 @@ mod message;
 mod moving;
 mod names;
 mod pack;
+mod pipes;
 pub mod push;
 mod read;
 mod repository;
@@ -33,6 +35,7 @@ pub use damage::{Damage, damage};
 pub use diff::{
     Diff, Differing, Form, Hunk, Line, LineKind, Request as DiffRequest, Unreadable, diff, patch,
 };
+pub use last_index::last_index;
 pub use left_out::Why;
 pub use log::{Change, Log, Request as LogRequest, Touched, last_touch, log, newest};
 pub use message::{Counted, SessionChange};

@@ -58,14 +58,20 @@ impl Repository {
     /// Opens the repository of a home; `None` when it has none.
     ///
     /// # Errors
-    /// One that another user owns, that is bare, that belongs to another folder, that a sync client tore, or of a
+    /// One that another user owns, in which a pipe stands for a file, that is bare, that belongs to another folder, that a sync client tore, or of a
     /// kind that this program can not write.
     pub fn open(home: &Home) -> Result<Option<Repository>> {
-        let root = disk::real_path(home.root())?;
+        Repository::open_in(home.root())
+    }
+
+    /// Like [`Repository::open`], for a folder that may not be a home yet, or any more.
+    pub(super) fn open_in(root: &Path) -> Result<Option<Repository>> {
+        let root = disk::real_path(root)?;
         let dot_git = root.join(DOT_GIT);
         let Some(found) = disk::stat(&dot_git)? else {
             return Ok(None);
         };
+        super::pipes::refuse_pipes(&dot_git)?;
         let git = git2::Repository::open(&root).map_err(|e| not_opened(&dot_git, found.kind, e))?;
         let repository = Repository { git, root };
         repository.refuse_strange()?;
@@ -115,6 +121,28 @@ impl Repository {
     /// The git dir: `.git` in the home, or the folder elsewhere that it names.
     pub fn dir(&self) -> &Path {
         self.git.path()
+    }
+
+    /// The files by which git locks parts of the repository, and since when each is there.
+    pub fn locks(&self) -> Vec<(PathBuf, jiff::Timestamp)> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.dir().to_path_buf(), self.git.commondir().join("refs")];
+        while let Some(folder) = folders.pop() {
+            for (name, kind) in disk::read_dir_names(&folder).unwrap_or_default() {
+                let path = folder.join(name);
+                let is_lock = path.extension().is_some_and(|ending| ending == "lock");
+                match kind {
+                    FileKind::Folder if folder != self.dir() => folders.push(path),
+                    FileKind::File if is_lock => {
+                        let meta = disk::stat(&path).ok().flatten();
+                        found.extend(meta.map(|meta| (path, meta.mtime.timestamp())));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found.sort();
+        found
     }
 
     /// The branch that a commit goes to.

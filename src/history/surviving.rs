@@ -63,6 +63,7 @@ impl Surviving {
     pub fn open(path: &Path) -> Result<Surviving> {
         // As a bare one: the folder that it belongs to may be gone.
         let dir = git_dir(path)?;
+        super::pipes::refuse_pipes(&dir)?;
         let git = git2::Repository::open_bare(&dir).map_err(|error| not_opened(path, error))?;
         let root = disk::real_path(path)?;
         let repository = Repository { git, root };

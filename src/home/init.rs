@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::layout::{FORMAT, Marker, OWN, marker_file, read_marker};
-use super::{Home, Trust};
+use super::{Home, Index, Trust};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, FileKind};
@@ -36,6 +36,9 @@ pub struct Plan {
     pub adopts: bool,
     /// Its mode, when others could look into it and it will be set to 0700.
     pub tightens: Option<u32>,
+    /// What a missing index begins with; nothing, unless somebody knows what it held.
+    #[serde(skip)]
+    pub index: Index,
 }
 
 /// A home that is there now.
@@ -125,6 +128,7 @@ pub fn plan(dir: &Path) -> Result<Plan> {
         missing,
         adopts,
         tightens: open.map(|m| m.mode),
+        index: Index::default(),
     })
 }
 
@@ -177,7 +181,7 @@ pub(super) fn write_missing(plan: &Plan) -> Result<Vec<String>> {
         let path = plan.root.join(name);
         match name {
             "." | OWN => {}
-            "index.json" => absent(&path, b"[]\n")?,
+            "index.json" => absent(&path, &plan.index.to_bytes())?,
             "wbhome.toml" => absent(&path, CONFIG.as_bytes())?,
             ".gitignore" => absent(&path, IGNORED.as_bytes())?,
             _ if name.ends_with("home.json") => continue,
@@ -232,7 +236,7 @@ fn lock(own: &Path, context: &Context) -> Result<disk::FileLock> {
 mod tests {
     use super::*;
     use crate::base::Kind;
-    use crate::home::{Config, Index, testing};
+    use crate::home::{Config, testing};
 
     #[test]
     fn makes_everything_once() {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::mend::{self, Mend, Said};
 use super::swap::{self, Settlement};
-use super::{Entry, Index, IndexFile, LockedHome, LogCut, RelPath, SessionId, trash, views};
+use super::{Entry, Home, Index, IndexFile, LockedHome, LogCut, RelPath, SessionId, trash, views};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind, FolderLock, Written};
 
@@ -442,6 +442,22 @@ pub(super) fn settle(home: &LockedHome, context: &Context) -> Result<Vec<Settled
         }
     }
     Ok(settled)
+}
+
+/// How many commands have been stopped in the middle. Nothing is completed.
+///
+/// # Errors
+/// An entry that can not be understood: nothing takes the lock until it is away.
+pub fn waiting(home: &Home) -> Result<u64> {
+    let folder = home.journal();
+    let mut n = 0;
+    for (name, _) in disk::read_dir_names(&folder)? {
+        if !is_temporary(&name) {
+            read(&folder.join(&name))?;
+        }
+        n += 1;
+    }
+    Ok(n)
 }
 
 fn is_temporary(name: &OsStr) -> bool {

@@ -190,7 +190,7 @@ impl Found {
             Err(_) => Ok(None),
         };
         Ok(Found {
-            manager: systemd::answers(),
+            manager: systemd::answers()?,
             systemd: look(systemd::files(job, machine), With::Systemd)?,
             crontab: cron::Crontab::read(job)?,
             launchd: look(launchd::files(job, machine), With::Launchd)?,

@@ -6,10 +6,11 @@ use jiff::Timestamp;
 
 use super::{Night, Stage};
 use crate::backup::{LockedStore, Store, prune as pruning, run as backing};
-use crate::base::{Exit, Result, human};
+use crate::base::{Context, Exit, Result, human};
+use crate::disk;
 use crate::history::commit as committing;
-use crate::history::{Repository, push as pushing};
-use crate::home::LockedHome;
+use crate::history::{Repository, last_index, push as pushing};
+use crate::home::{Home, LockedHome};
 use crate::sessions::{Changes, reconcile};
 
 mod logs;
@@ -88,10 +89,10 @@ impl Night<'_> {
 fn index(night: &Night, _: &[Stage]) -> Vec<Stage> {
     vec![Stage::of("index", None, night.context, |stage| {
         let changes = if night.only_look {
-            reconcile::plan(night.home, false, night.context)?.changes
+            agreeing(night.home, stage, night.context)?.changes
         } else {
             let locked = night.lock(stage)?;
-            let plan = reconcile::plan(&locked, false, night.context)?;
+            let plan = agreeing(&locked, stage, night.context)?;
             let done = reconcile::apply(&locked, plan, night.context)?;
             let strangers = done.strangers.iter();
             stage.notes.extend(
@@ -102,6 +103,23 @@ fn index(night: &Night, _: &[Stage]) -> Vec<Stage> {
         tell_index(stage, &changes);
         Ok(())
     })]
+}
+
+/// An index that is gone is not made without the labels that a commit holds.
+fn agreeing(home: &Home, stage: &mut Stage, context: &Context) -> Result<reconcile::Plan> {
+    if disk::exists(&home.index_file()) {
+        return reconcile::plan(home, false, context);
+    }
+    match last_index(home.root()) {
+        Ok(None) => reconcile::plan(home, false, context),
+        Ok(labels) => {
+            let note = "index.json is gone: the labels are those of the last commit that has one";
+            stage.notes.push(note.to_owned());
+            reconcile::plan_anew(home, labels, context)
+        }
+        // It would never be known again that there were some.
+        Err(error) => Err(error.hint("index.json is gone, and its labels are in the commits")),
+    }
 }
 
 fn tell_index(stage: &mut Stage, changes: &Changes) {

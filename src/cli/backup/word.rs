@@ -13,7 +13,7 @@ pub(super) struct AdoptArgs {
     /// The store
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, add = complete::stores())]
     dir: PathBuf,
-    /// Also a store of another home, in whose place this one comes
+    /// Also a store of another home, or of one that is still there, in whose place this one comes
     #[arg(long)]
     force: bool,
 }

@@ -11,7 +11,7 @@ use crate::check::repair::{self, Left, Mended, Moved, Request, What};
 use crate::check::{Finding, FindingKind, Options};
 use crate::cli::args::Global;
 use crate::cli::output::{Console, FAINT, STRONG, styled};
-use crate::cli::place;
+use crate::cli::{index, place};
 use crate::home::{Home, IndexFile, LockedHome};
 use crate::migrate;
 use crate::paths::Mapping;
@@ -76,7 +76,7 @@ pub(super) fn run(
     let changes_index = index.is_some();
     let mut done = repair::apply(&locked, plan, ctx)?;
     let index = match changes_index {
-        true => reconciled(&locked, ctx)?,
+        true => reconciled(&locked, console, ctx)?,
         false => None,
     };
     if let Some(act) = &done.act
@@ -139,9 +139,9 @@ fn plan(
     Ok((plan, index))
 }
 
-fn reconciled(home: &LockedHome, ctx: &Context) -> Result<Option<Changes>> {
+fn reconciled(home: &LockedHome, console: &Console, ctx: &Context) -> Result<Option<Changes>> {
     // Looked at again: what was put away is not there any more.
-    let plan = reconcile::plan(home, false, ctx)?;
+    let plan = index::agreeing(home, console, ctx)?;
     let done = reconcile::apply(home, plan, ctx)?;
     Ok(Some(done.changes).filter(Changes::any))
 }

@@ -156,7 +156,7 @@ impl Crontab {
 /// The crontab as it is now; or why this user has none and can have none.
 pub(super) fn current() -> Result<Result<Vec<u8>, String>> {
     let fail = |why: String| Error::failed(format!("the crontab can not be read: {why}"));
-    let asked = disk::run_program("crontab", &["-l"], b"");
+    let asked = disk::ask_program("crontab", &["-l"]);
     let said = match asked.map_err(|error| fail(human::io(&error)))? {
         Some(said) => said,
         None => return Ok(Err("there is no `crontab` here".to_owned())),

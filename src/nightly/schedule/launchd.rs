@@ -125,7 +125,7 @@ fn bootout(job: &Job) -> Step {
 /// What it says of it.
 pub(super) fn verify(list: &std::path::Path) -> Result<Option<&'static str>> {
     let words = [std::ffi::OsStr::new("-lint"), list.as_os_str()];
-    match disk::run_program("plutil", &words, b"") {
+    match disk::ask_program("plutil", &words) {
         Ok(Some(said)) if said.is_good() => Ok(Some("plutil -lint")),
         Ok(Some(said)) => Err(Error::failed(format!(
             "the property list is not sound: {}",

@@ -7,10 +7,19 @@ use super::{Found, Machine, Plan, Step, complaint, homeless};
 use crate::base::{Error, Result};
 use crate::disk;
 
-/// Whether the user's own systemd answers.
-pub(super) fn answers() -> bool {
-    let asked = disk::run_program("systemctl", &["--user", "show-environment"], b"");
-    matches!(asked, Ok(Some(said)) if said.is_good())
+/// Whether the user's own systemd is there.
+///
+/// # Errors
+/// When it says nothing at all: nobody knows then what it runs.
+pub(super) fn answers() -> Result<bool> {
+    match disk::ask_program("systemctl", &["--user", "show-environment"]) {
+        Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
+            Err(Error::failed("what runs the night is not known")
+                .because(error)
+                .hint("look at it by yourself: systemctl --user show-environment"))
+        }
+        asked => Ok(matches!(asked, Ok(Some(said)) if said.is_good())),
+    }
 }
 
 /// The service, then the timer.
@@ -158,7 +167,7 @@ fn run(words: &[&str]) -> Step {
 
 fn is_enabled(timer: &str) -> bool {
     let on = |what| {
-        let asked = disk::run_program("systemctl", &["--user", what, timer], b"");
+        let asked = disk::ask_program("systemctl", &["--user", what, timer]);
         matches!(asked, Ok(Some(said)) if said.is_good())
     };
     on("is-enabled") && on("is-active")
@@ -168,7 +177,7 @@ fn is_enabled(timer: &str) -> bool {
 fn lingers() -> Option<bool> {
     let user = disk::current_user().to_string();
     let asked = ["show-user", user.as_str(), "-p", "Linger"];
-    let said = disk::run_program("loginctl", &asked, b"").ok()??;
+    let said = disk::ask_program("loginctl", &asked).ok()??;
     match said.output.trim_ascii() {
         b"Linger=yes" => Some(true),
         b"Linger=no" => Some(false),
@@ -184,7 +193,7 @@ fn lingers() -> Option<bool> {
 pub(super) fn verify(units: &[PathBuf]) -> Result<Option<&'static str>> {
     let mut words = vec!["--user".into(), "verify".into()];
     words.extend(units.iter().map(|unit| unit.as_os_str().to_owned()));
-    let Ok(Some(said)) = disk::run_program("systemd-analyze", &words, b"") else {
+    let Ok(Some(said)) = disk::ask_program("systemd-analyze", &words) else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(&said.errors).into_owned();
