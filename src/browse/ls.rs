@@ -1,5 +1,7 @@
 //! `wbhome ls`: the sessions, from `index.json` and the cache alone, and who works in them.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -9,7 +11,10 @@ use super::running::Running;
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result};
 use crate::disk::{self, Dir};
-use crate::home::{Cache, Counts, Entry, Home, Index, SessionId, Status, Tally, folded, measure};
+use crate::home::{
+    Brief, Cache, Counts, Home, Index, SessionId, Status, Tally, each_brief_with_archive, folded,
+    measure,
+};
 use crate::state::{Agent, AtWork};
 
 /// What is asked for, instead of a status, to get the sessions that somebody works in.
@@ -149,35 +154,34 @@ pub fn ls(
 ) -> Result<Outcome> {
     let at_work = AtWork::by_registry(home.root(), agents);
     let pattern = filter.pattern.as_deref().map(Pattern::new).transpose()?;
-    let (index, cache) = rayon::join(|| Index::read(home), || Cache::read(home));
-    let index = index?;
+    // The larger one on this thread: the memory of others grows page by page.
+    let (rows, cache) = std::thread::scope(|scope| {
+        let cache = scope.spawn(|| Cache::read(home));
+        (rows(home, &at_work), cache.join().ok().flatten())
+    });
+    let mut rows = rows?;
     let stale = match &cache {
         Some(cache) => cache.is_stale(home),
         // Nothing was ever counted; in a new home there is nothing to count.
-        None => !index.items().is_empty() || !disk::read_dir_names(&home.sessions())?.is_empty(),
+        None => !rows.is_empty() || !disk::read_dir_names(&home.sessions())?.is_empty(),
     };
     let mut cache = cache.unwrap_or_default();
     let looked = filter.since.is_some() || filter.until.is_some();
     if looked {
-        cache.sessions.extend(counted_now(home, &index));
+        cache.sessions.extend(counted_now(home, &rows));
     }
-    let mut sessions: Vec<Row> = index
-        .entries()
-        .map(|entry| {
-            let folder = entry.session().ok().map(|id| home.session(&id));
-            let agent = folder.and_then(|f| at_work.agent_on(&f, entry.session_id()));
-            let counts = cache.counts(entry.id());
-            row(entry, counts, agent.map(Running::from))
-        })
-        .filter(|row| filter.passes(row) && pattern.as_ref().is_none_or(|p| p.matches(row)))
-        .collect();
+    let total = rows.len() as u64;
+    rows.iter_mut()
+        .for_each(|row| row.count(cache.counts(&row.id)));
+    rows.retain(|row| filter.passes(row) && pattern.as_ref().is_none_or(|p| p.matches(row)));
+    let mut sessions = rows;
     sort_rows(&mut sessions, sort);
     if reverse {
         sessions.reverse();
     }
     Ok(Outcome {
         sessions,
-        total: index.entries().count() as u64,
+        total,
         counted: cache.at,
         looked,
         stale,
@@ -185,12 +189,27 @@ pub fn ls(
     })
 }
 
+/// What the index says of each session.
+fn rows(home: &Home, at_work: &AtWork) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let read = each_brief_with_archive(home, &mut |brief| {
+        let folder = SessionId::adopt(&brief.id).ok().map(|id| home.session(&id));
+        let agent = folder.and_then(|f| at_work.agent_on(&f, brief.session_id.as_deref()));
+        rows.push(row(brief, agent.map(Running::from)));
+    });
+    match read {
+        Ok(()) => Ok(rows),
+        // That says best where it is broken.
+        Err(error) => Err(Index::read(home).err().unwrap_or(error)),
+    }
+}
+
 /// What the sessions hold now.
-fn counted_now(home: &Home, index: &Index) -> Vec<(String, Counts)> {
+fn counted_now(home: &Home, rows: &[Row]) -> Vec<(String, Counts)> {
     let Ok(sessions) = Dir::open(home.sessions()) else {
         return Vec::new();
     };
-    let ids = index.entries().filter_map(|entry| entry.session().ok());
+    let ids = rows.iter().filter_map(|row| SessionId::adopt(&row.id).ok());
     let present: Vec<SessionId> = ids
         .filter(|id| disk::is_folder(&home.session(id)))
         .collect();
@@ -201,26 +220,32 @@ fn counted_now(home: &Home, index: &Index) -> Vec<(String, Counts)> {
     present.into_par_iter().map(count).collect()
 }
 
-fn row(entry: &Entry, counts: Option<&Counts>, running: Option<Running>) -> Row {
-    let text = |text: Option<&str>| text.map(str::to_owned);
-    let created = entry.created();
+fn row(brief: Brief, running: Option<Running>) -> Row {
+    let created = brief.created();
+    let status = brief.status().as_str().to_owned();
+    let text = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
     Row {
-        id: entry.id().to_owned(),
-        status: entry.status().as_str().to_owned(),
-        title: text(entry.title()),
-        agent: text(entry.agent()),
-        project: text(entry.project()),
-        tags: entry.tags().into_iter().map(str::to_owned).collect(),
-        sync_tag: text(entry.sync_tag()),
+        id: brief.id.into_owned(),
+        status,
+        title: text(brief.title),
+        agent: text(brief.agent),
+        project: text(brief.project),
+        tags: brief.tags.into_iter().map(Cow::into_owned).collect(),
+        sync_tag: text(brief.sync_tag),
         created,
-        updated: counts.and_then(|c| c.last_activity),
-        holds: counts.map(Holds::from),
-        archive: entry.archive().cloned(),
+        updated: None,
+        holds: None,
+        archive: brief.archive,
         running,
     }
 }
 
 impl Row {
+    fn count(&mut self, counts: Option<&Counts>) {
+        self.updated = counts.and_then(|c| c.last_activity);
+        self.holds = counts.map(Holds::from);
+    }
+
     /// The last activity that is known of: of a session that was never counted, its beginning.
     fn active(&self) -> Option<Timestamp> {
         self.updated.or(self.created)

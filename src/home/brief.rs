@@ -1,4 +1,4 @@
-//! What a list of choices tells of a session, read out of `index.json` at full speed.
+//! What a list tells of a session, read out of `index.json` at full speed.
 //!
 //! At the press of the tab key there are 20 milliseconds for everything. Here the text is read once, only the fields
 //! that are shown are kept, and what has another type than expected counts as absent. To know an index exactly, or to
@@ -10,6 +10,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
 
 use super::index::LIMIT;
 use super::{Home, SessionId, Status, parse_moment};
@@ -35,6 +36,10 @@ pub struct Brief<'t> {
     pub sync_tag: Option<Cow<'t, str>>,
     /// When it began, as it stands there.
     pub created_at: Option<Cow<'t, str>>,
+    /// The identity that stays when the folder is renamed.
+    pub session_id: Option<Cow<'t, str>>,
+    /// Its archive, where that was asked for.
+    pub archive: Option<Map<String, Value>>,
 }
 
 /// Hands over, one by one in the order of the file, the sessions of the home's index whose id is wanted.
@@ -43,6 +48,23 @@ pub struct Brief<'t> {
 /// An index that can not be read, or is none; some of it may have been handed over before.
 pub fn each_brief(
     home: &Home,
+    wanted: &dyn Fn(&str) -> bool,
+    found: &mut dyn FnMut(Brief),
+) -> Result<()> {
+    read(home, false, wanted, found)
+}
+
+/// The same of every session, with what the index says of its archive.
+///
+/// # Errors
+/// As [`each_brief`].
+pub fn each_brief_with_archive(home: &Home, found: &mut dyn FnMut(Brief)) -> Result<()> {
+    read(home, true, &|_| true, found)
+}
+
+fn read(
+    home: &Home,
+    archives: bool,
     wanted: &dyn Fn(&str) -> bool,
     found: &mut dyn FnMut(Brief),
 ) -> Result<()> {
@@ -56,8 +78,12 @@ pub fn each_brief(
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut reader = serde_json::Deserializer::from_str(text);
-    Each { wanted, found }
-        .deserialize(&mut reader)
+    let each = Each {
+        archives,
+        wanted,
+        found,
+    };
+    each.deserialize(&mut reader)
         .and_then(|()| reader.end())
         .map_err(|e| Error::io("can not understand", &path, e))
 }
@@ -81,6 +107,7 @@ impl Brief<'_> {
 
 /// The whole file.
 struct Each<'f> {
+    archives: bool,
     wanted: &'f dyn Fn(&str) -> bool,
     found: &'f mut dyn FnMut(Brief),
 }
@@ -89,6 +116,7 @@ impl Each<'_> {
     fn one<'t>(&mut self, key: Option<Cow<'t, str>>) -> One<'t, '_> {
         One {
             key,
+            archives: self.archives,
             wanted: self.wanted,
             found: self.found,
         }
@@ -133,6 +161,7 @@ const NUMBER: &str = "$serde_json::private::Number";
 struct One<'t, 'f> {
     /// Its id, in an index that is an object.
     key: Option<Cow<'t, str>>,
+    archives: bool,
     wanted: &'f dyn Fn(&str) -> bool,
     found: &'f mut dyn FnMut(Brief),
 }
@@ -183,6 +212,13 @@ impl<'de> Visitor<'de> for One<'de, '_> {
                 "project" => &mut brief.project,
                 "sync_tag" => &mut brief.sync_tag,
                 "created_at" => &mut brief.created_at,
+                "session_id" => &mut brief.session_id,
+                "archive" if self.archives => {
+                    if let Value::Object(archive) = map.next_value()? {
+                        brief.archive = Some(archive);
+                    }
+                    continue;
+                }
                 "tags" => {
                     brief.tags = map.next_value::<Texts>()?.0;
                     continue;

@@ -37,7 +37,7 @@ pub mod trash;
 pub mod views;
 
 pub use begin::{begin, begin_again};
-pub use brief::{Brief, each_brief};
+pub use brief::{Brief, each_brief, each_brief_with_archive};
 pub use cache::{Cache, PackedCounts, SessionsStamp};
 pub use config::{
     Archive, Backup, Check, Command, Compress, Config, Drill, Every, Git, Nightly, OnFind, Relay,
