@@ -1121,7 +1121,7 @@ fn what_was_done() {
 
 #[test]
 fn moving_in() {
-    let place = Place::new();
+    let place = Place::of_usual_length();
     let drive = place.path("drive");
     std::fs::create_dir(place.path("packed")).unwrap();
     moving::small_home(&place, "drive", drive.to_str().unwrap());
@@ -1202,7 +1202,7 @@ fn moving_in() {
 
 #[test]
 fn help() {
-    let place = Place::new();
+    let place = Place::of_usual_length();
     assert_snapshot!(seen(&place, 80, &["--help"]), @r"
     $ --help
     A home for every agent session: move it off the sync drive, keep it sound, find

@@ -22,7 +22,8 @@ impl Place {
     /// tags, a log that was cut and one that is due, two snapshots in a cold store and two commits, and the damage that a
     /// sync client does.
     pub fn lived_in() -> Place {
-        let place = Place::with_home();
+        let place = Place::of_usual_length();
+        place.ok(["init", "-q"]);
         for (id, day) in [
             (OLD, 1),
             (REMOVED, 1),

@@ -63,6 +63,15 @@ impl Place {
         place
     }
 
+    /// A fresh folder whose path is as long everywhere, for what is folded at so many columns.
+    pub fn of_usual_length() -> Place {
+        let mut builder = tempfile::Builder::new();
+        let folder = builder.prefix("wbhome-test-").tempdir_in("/tmp").unwrap();
+        let place = Place { folder };
+        std::fs::create_dir(place.user_home()).unwrap();
+        place
+    }
+
     /// The folder, without links.
     pub fn root(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap()
