@@ -248,6 +248,14 @@ fn permissions() {
         "warning",
         "everybody on this machine can look into",
     );
+    // What the usual umask of some systems makes.
+    set("", 0o775);
+    cured(
+        &place,
+        "permissions",
+        "warning",
+        "everybody on this machine can look into /",
+    );
     set(".wbhome", 0o770);
     cured(
         &place,
@@ -431,6 +439,17 @@ fn sessions_that_are_all_gone_are_not_forgotten() {
         type_in(&place, &check, "false").expect(0);
     }
     assert!(is_ok(&place, "index"));
+    // And when the index is gone as well, the cure does not make one that knows nothing else.
+    place.ok(["label", "crawler", "--title", "Prices", "-q"]);
+    place.ok(["commit", "-q"]);
+    std::fs::remove_dir_all(&sessions).unwrap();
+    std::fs::create_dir(&sessions).unwrap();
+    std::fs::remove_file(place.home().join("index.json")).unwrap();
+    let check = finds(&place, "index", "error", "is its disk mounted?");
+    type_in(&place, &check, "false").expect(0);
+    let index = place.index();
+    assert_eq!(index.as_array().unwrap().len(), 3, "{index}");
+    assert_eq!(index[0]["title"], "Prices");
     // Without a store the history has them.
     std::fs::remove_dir_all(&sessions).unwrap();
     std::fs::remove_dir_all(place.path("cold")).unwrap();

@@ -671,3 +671,45 @@ fn every_session_that_a_filter_lists() {
     For more information, try '--help'.
     ");
 }
+
+/// An index that is gone is what the last commit knows, and not what one command writes.
+#[test]
+fn an_index_that_is_gone_comes_back_from_the_last_commit_first() {
+    if !has_tool("git") {
+        return;
+    }
+    for args in [
+        &["label", "数据清洗", "--tag", "x"][..],
+        &["new", "fresh"],
+        &["rm", "数据清洗", "-y"],
+        &["mv", "数据清洗", "20240604_cleaning"],
+        &["archive", "数据清洗"],
+        &["commit"],
+    ] {
+        let place = Place::with_sessions();
+        place.ok(["label", "crawler", "--title", "Prices", "-q"]);
+        place.ok(["commit", "-q"]);
+        std::fs::remove_file(place.home().join("index.json")).unwrap();
+        let ran = place.run(args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {ran:?}");
+        assert!(
+            ran.stderr
+                .contains("the labels are those of the last commit"),
+            "{ran:?}"
+        );
+        assert_eq!(
+            entry(&place, "20240603_crawler")["title"],
+            "Prices",
+            "{args:?}"
+        );
+        assert!(place.index().as_array().unwrap().len() >= 3, "{args:?}");
+    }
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    std::fs::remove_file(place.home().join("index.json")).unwrap();
+    std::fs::write(place.home().join(".git/HEAD"), "torn").unwrap();
+    let ran = place.run(["label", "crawler", "--tag", "x"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("wbhome index --rebuild"), "{ran:?}");
+    assert!(!place.home().join("index.json").exists());
+}

@@ -11,7 +11,7 @@ use super::place;
 use crate::base::{Context, Exit, Result, human};
 use crate::disk;
 use crate::history;
-use crate::home::{Home, Index, mend};
+use crate::home::{Home, Index, LockedHome, mend};
 use crate::sessions::{Changes, reconcile};
 
 /// Make index.json agree with the disk, and say what changed
@@ -86,12 +86,40 @@ fn plan(home: &Home, rebuild: bool, console: &Console, ctx: &Context) -> Result<
 }
 
 /// How the index would agree with the disk. One that is gone is not made without the labels that a commit holds.
+///
+/// # Errors
+/// It is gone, and what commits hold can not be read: nobody would ever know again that there were labels.
 pub(super) fn agreeing(home: &Home, console: &Console, ctx: &Context) -> Result<reconcile::Plan> {
-    let gone = !disk::exists(&home.index_file());
-    match gone.then(|| last_committed(home.root(), console)).flatten() {
-        Some(labels) => reconcile::plan_anew(home, Some(labels), ctx),
+    if disk::exists(&home.index_file()) {
+        return reconcile::plan(home, false, ctx);
+    }
+    match labels_of_commits(home)? {
+        Some(labels) => {
+            say_whence(home.root(), console);
+            reconcile::plan_anew(home, Some(labels), ctx)
+        }
         None => reconcile::plan(home, false, ctx),
     }
+}
+
+/// Makes the index anew where it is gone and a commit holds one.
+///
+/// # Errors
+/// As [`agreeing`], and what can not be written.
+pub(super) fn bring_back(home: &LockedHome, console: &Console, ctx: &Context) -> Result<()> {
+    if disk::exists(&home.index_file()) || labels_of_commits(home)?.is_none() {
+        return Ok(());
+    }
+    let plan = agreeing(home, console, ctx)?;
+    reconcile::apply(home, plan, ctx).map(|_| ())
+}
+
+fn labels_of_commits(home: &Home) -> Result<Option<Index>> {
+    history::last_index(home.root()).map_err(|error| {
+        error
+            .hint("index.json is gone, and its labels are in the commits")
+            .hint("`wbhome index --rebuild` makes one without them")
+    })
 }
 
 /// The newest index that a commit holds whole, in the place of the present one, which is gone or can not be read.
@@ -102,6 +130,11 @@ pub(super) fn last_committed(root: &Path, console: &Console) -> Option<Index> {
         ));
         None
     })?;
+    say_whence(root, console);
+    Some(labels)
+}
+
+fn say_whence(root: &Path, console: &Console) {
     let why = match disk::exists(&root.join(mend::INDEX)) {
         true => "can not be read",
         false => "is gone",
@@ -109,7 +142,6 @@ pub(super) fn last_committed(root: &Path, console: &Console) -> Option<Index> {
     console.note(&format!(
         "index.json {why}: the labels are those of the last commit that has a whole one"
     ));
-    Some(labels)
 }
 
 fn write(out: &mut String, changes: &Changes, rebuilt: bool) {

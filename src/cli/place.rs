@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::args::Global;
+use super::index;
 use super::output::Console;
 use crate::backup;
 pub(super) use crate::base::human::quoted;
@@ -330,7 +331,20 @@ pub(super) fn agents(home: &Home, console: &Console) -> Vec<Agent> {
     folders.iter().flat_map(|folder| read(folder)).collect()
 }
 
-/// Takes the lock of a home, and tells what a command that was killed had left.
+/// Commands that write into the index, or keep it in a commit.
+const NEED_THE_INDEX: [&str; 8] = [
+    "archive",
+    "commit",
+    "label",
+    "mv",
+    "new",
+    "restore",
+    "rm",
+    "unarchive",
+];
+
+/// Takes the lock of a home, and tells what a command that was killed had left. Where the index is gone that a commit
+/// holds, those that need it get it back first: else they would write one that knows of nothing but what they do.
 pub(super) fn lock(
     home: &Home,
     verb: &str,
@@ -345,6 +359,9 @@ pub(super) fn lock(
             Some(_) => console.warn(&told),
             None => console.note(&told),
         }
+    }
+    if NEED_THE_INDEX.contains(&verb) && home.is_trusted() {
+        index::bring_back(&locked, console, ctx)?;
     }
     Ok(locked)
 }

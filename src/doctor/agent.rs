@@ -71,7 +71,7 @@ fn of_folder(folder: &Path, idle: Duration) -> Check {
     let wanted = idle.as_secs().div_ceil(86_400);
     let days_shown = human::plural(days, "day", "days");
     let says = format!("the agent deletes conversations after {days_shown}, {by}");
-    match set.is_some() && days < wanted {
+    match days < wanted {
         true => Check::warning(
             NAME,
             format!("{says}: sooner than a session counts as resting ([archive] idle)"),

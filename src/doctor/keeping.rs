@@ -88,10 +88,12 @@ fn look(visit: &Visit, repository: &Repository) -> Result<Check> {
     let is_old = |then: Timestamp| now.as_second() - then.as_second() > DAYS * 86_400;
     let is_old = match newest {
         Some(last) => is_old(last.at),
-        None => waiting
-            .sessions
-            .iter()
-            .any(|session| begun(visit, &session.id).is_none_or(is_old)),
+        None => {
+            let index = Index::read(visit.home).unwrap_or_default();
+            let begun = |id: &str| begun(visit, &index, id);
+            let mut waiting = waiting.sessions.iter();
+            waiting.any(|session| begun(&session.id).is_none_or(is_old))
+        }
     };
     Ok(match (files, sessions) {
         (0, _) => Check::ok(
@@ -105,8 +107,7 @@ fn look(visit: &Visit, repository: &Repository) -> Result<Check> {
 }
 
 /// When a session began, by the index or else by its folder.
-fn begun(visit: &Visit, id: &str) -> Option<Timestamp> {
-    let index = Index::read(visit.home).unwrap_or_default();
+fn begun(visit: &Visit, index: &Index, id: &str) -> Option<Timestamp> {
     let entry = index.find(id).and_then(|entry| entry.created());
     entry.or_else(|| {
         let folder = visit.home.session(&SessionId::adopt(id).ok()?);

@@ -53,11 +53,11 @@ pub(super) fn permissions(visit: &Visit) -> Vec<Check> {
         let shown = human::path(&folder);
         let open = meta.mode & 0o077;
         if open != 0 {
-            let who = match open & 0o007 {
-                0 => "its group",
-                _ => "everybody",
+            let (who, may) = match open & 0o007 {
+                0 => ("its group", open >> 3),
+                may => ("everybody", may),
             };
-            let can = match open & 0o022 {
+            let can = match may & 0o002 {
                 0 => "look into",
                 _ => "look into and change",
             };

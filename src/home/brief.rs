@@ -374,6 +374,16 @@ mod tests {
         Ok(all)
     }
 
+    /// What `ls` shows besides.
+    fn rest(place: &testing::Place) -> Vec<(Option<String>, Option<Map<String, Value>>)> {
+        let mut all = Vec::new();
+        each_brief_with_archive(&place.home, &mut |brief| {
+            all.push((brief.session_id.map(Cow::into_owned), brief.archive));
+        })
+        .unwrap();
+        all
+    }
+
     fn told(entry: &Entry) -> Told {
         let told = format!(
             "{} {:?} {:?} {:?} {:?} {:?} {:?}",
@@ -394,7 +404,7 @@ mod tests {
         for content in [
             r#"[
                 {"id": "20240603_数据", "status": "archived", "title": "a \"b\"", "tags": ["x", 1, null, "y"], "n": 1.50},
-                {"id": "20240604_b", "sync_tag": "laptop", "tags": "one", "created_at": "2024-06-04T09:00:00+08:00", "agent": {"a": [1]}},
+                {"id": "20240604_b", "archive": {"file": "a", "bytes": 12345678901234567890}, "session_id": "s", "sync_tag": "laptop", "tags": "one", "created_at": "2024-06-04T09:00:00+08:00", "agent": {"a": [1]}},
                 7, null, "text", [1, {"id": "no"}], {"title": "no id"}, {"id": 5}, {"id": "c", "title": "", "\u0061gent": "w", "project": 3},
                 {"title": "first", "tags": 2.5, "id": "late\n"}
             ]"#,
@@ -405,6 +415,11 @@ mod tests {
             let index = Index::read(&place.home).unwrap();
             let known: Vec<Told> = index.entries().map(told).collect();
             assert_eq!(read(&place, &|_| true).unwrap(), known);
+            let known = index.entries().map(|entry| {
+                let archive = entry.archive().cloned();
+                (entry.session_id().map(str::to_owned), archive)
+            });
+            assert_eq!(rest(&place), known.collect::<Vec<_>>());
             let odd = |id: &str| id.len() % 2 == 1;
             let known: Vec<Told> = index.entries().filter(|e| odd(e.id())).map(told).collect();
             assert_eq!(read(&place, &odd).unwrap(), known);
