@@ -534,3 +534,33 @@ fn a_real_cron_runs_the_line() {
     let told: Value = serde_json::from_str(&place.text(format!("{hard}/told.json"))).unwrap();
     assert_eq!(told["exit"], 1);
 }
+
+/// A disk that is not mounted leaves an empty folder: nobody is there to be asked.
+#[test]
+fn sessions_that_are_all_gone_are_not_noted_as_missing() {
+    if !has_tool("git") {
+        return;
+    }
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    let before = place.read("me/workbuddy_home/index.json");
+    for id in [
+        "20240603_crawler",
+        "20240604_数据清洗",
+        "20240605_api_refactor",
+    ] {
+        std::fs::remove_dir_all(place.home().join("sessions").join(id)).unwrap();
+    }
+    let night = place.run(["nightly"]);
+    assert_eq!(night.code, Some(1), "{night:?}");
+    assert!(
+        format!("{night:?}").contains("is its disk mounted?"),
+        "{night:?}"
+    );
+    assert_eq!(place.read("me/workbuddy_home/index.json"), before);
+    let repair = place.run(["check", "--repair", "-y"]);
+    assert_eq!(repair.code, Some(1), "{repair:?}");
+    assert_eq!(place.read("me/workbuddy_home/index.json"), before);
+    let doctor = place.run(["doctor"]);
+    assert_eq!(doctor.code, Some(4), "{doctor:?}");
+}

@@ -49,8 +49,7 @@ pub(super) fn run(
     let done = reconcile::apply(&locked, plan, ctx)?;
     for stranger in &done.views.foreign {
         console.warn(&format!(
-            "{} is none of the links that wbhome makes; it was left alone",
-            human::name(stranger)
+            "{stranger} is none of the links that wbhome makes; it was left alone"
         ));
     }
     for project in &done.views.unusable {

@@ -168,12 +168,19 @@ fn lost(visit: &Visit, standing: &Standing) -> Check {
 
 /// There is none. A home without sessions, of which no commit knows any either, has lost nothing.
 fn without(visit: &Visit, there: &BTreeMap<SessionId, Status>) -> Check {
-    let known = history::last_index(visit.home.root()).ok().flatten();
+    let sessions = human::plural(there.len() as u64, "session is", "sessions are");
+    let says = format!("index.json is gone, and {sessions} there");
+    let known = match history::last_index(visit.home.root()) {
+        Ok(known) => known,
+        Err(error) => {
+            return Check::error(NAME, says)
+                .hint("mend the repository first: the labels are in its commits")
+                .hint(error.to_string());
+        }
+    };
     if there.is_empty() && known.is_none() {
         return Check::ok(NAME, "none yet, and no session");
     }
-    let sessions = human::plural(there.len() as u64, "session is", "sessions are");
-    let says = format!("index.json is gone, and {sessions} there");
     match known {
         Some(known) => {
             let standing = Standing::of(&known, there);

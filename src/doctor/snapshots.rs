@@ -48,7 +48,7 @@ pub(super) fn look(visit: &Visit, store: &Store) -> Vec<Check> {
     if said.as_second() - now.as_second() > AHEAD {
         let says = format!("the newest snapshot in {shown} is of {said}, which is still to come");
         let check = Check::warning(NAME, says);
-        checks.push(check.hint("is the clock of this machine right? If it is now, the next `wbhome backup run` goes by it"));
+        checks.push(check.hint("nothing is pruned until that day; if the clock was wrong then, and is right now, move that snapshot's file out of the store"));
     }
     checks.extend(packs(store, &snapshot));
     checks.extend(room(store, &snapshot));

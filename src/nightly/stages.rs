@@ -93,6 +93,7 @@ fn index(night: &Night, _: &[Stage]) -> Vec<Stage> {
         } else {
             let locked = night.lock(stage)?;
             let plan = agreeing(&locked, stage, night.context)?;
+            plan.refuse_if_all_are_missing()?;
             let done = reconcile::apply(&locked, plan, night.context)?;
             let strangers = done.strangers.iter();
             stage.notes.extend(

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::agree::{self, Changes};
 use super::{Knowing, Scan, scan};
 use crate::base::wire::WirePath;
-use crate::base::{Context, Result};
+use crate::base::{Context, Error, Result, human};
 use crate::disk;
 use crate::home::journal::{self, Step};
 use crate::home::views::{self, Views};
@@ -25,6 +25,27 @@ pub struct Plan {
     /// What would be changed.
     #[serde(flatten)]
     pub changes: Changes,
+}
+
+impl Plan {
+    /// Whether it would note all sessions as missing: a disk that is not mounted looks so. Whoever is not asked by a person
+    /// leaves the index as it is then.
+    ///
+    /// # Errors
+    /// That it would.
+    pub fn refuse_if_all_are_missing(&self) -> Result<()> {
+        let missing = self.changes.missing.len();
+        match missing > 0 && self.scan.sessions.is_empty() {
+            false => Ok(()),
+            true => Err(Error::failed(format!(
+                "the folder of the sessions is empty, and {} should be in it; is its disk mounted?",
+                human::plural(missing as u64, "session", "sessions")
+            ))
+            .at("sessions")
+            .hint("nothing was noted as missing")
+            .hint("if they are gone for good: `wbhome index`")),
+        }
+    }
 }
 
 /// What was changed.

@@ -148,7 +148,7 @@ fn missing(view: &View, entry: &Entry) -> Option<Finding> {
         return None;
     }
     let finding = |path: PathBuf, detail: String| {
-        let id = human::name(entry.id()).into_owned();
+        let id = entry.id().to_owned();
         Some(Finding::new(FindingKind::MissingSession, path, detail).session(id))
     };
     let Ok(id) = entry.session() else {

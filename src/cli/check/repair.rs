@@ -142,6 +142,7 @@ fn plan(
 fn reconciled(home: &LockedHome, console: &Console, ctx: &Context) -> Result<Option<Changes>> {
     // Looked at again: what was put away is not there any more.
     let plan = index::agreeing(home, console, ctx)?;
+    plan.refuse_if_all_are_missing()?;
     let done = reconcile::apply(home, plan, ctx)?;
     Ok(Some(done.changes).filter(Changes::any))
 }
