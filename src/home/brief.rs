@@ -374,8 +374,11 @@ mod tests {
         Ok(all)
     }
 
+    /// The identity of a session, and its archive.
+    type Rest = (Option<String>, Option<Map<String, Value>>);
+
     /// What `ls` shows besides.
-    fn rest(place: &testing::Place) -> Vec<(Option<String>, Option<Map<String, Value>>)> {
+    fn rest(place: &testing::Place) -> Vec<Rest> {
         let mut all = Vec::new();
         each_brief_with_archive(&place.home, &mut |brief| {
             all.push((brief.session_id.map(Cow::into_owned), brief.archive));
