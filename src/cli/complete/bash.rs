@@ -9,7 +9,9 @@ use std::path::Path;
 use clap_complete::env::EnvCompleter;
 
 use super::escape::for_bash;
-use super::shells::{Offer, Offers, argument, ask, described, number, quoted, whole_line};
+use super::shells::{
+    Offer, Offers, argument, ask, described, number, quoted, register, whole_line,
+};
 use super::words::{Dialect, Quote, is_redirected, nothing, word, words};
 
 /// Values of `COMP_TYPE`: the list after the second press, and the two that put in one candidate after the other.
@@ -57,11 +59,7 @@ impl EnvCompleter for Bash {
         completer: &str,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        let script = SCRIPT
-            .replace("VAR", var)
-            .replace("BIN", bin)
-            .replace("PROGRAM", &quoted(completer));
-        buf.write_all(script.as_bytes())
+        register(SCRIPT, var, bin, &quoted(completer), buf)
     }
 
     /// `args`: the line before and behind the cursor, what is replaced, `COMP_TYPE`, the width of the screen.

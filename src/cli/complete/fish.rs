@@ -7,7 +7,7 @@ use std::path::Path;
 
 use clap_complete::env::EnvCompleter;
 
-use super::shells::{argument, ask, quoted, whole_line};
+use super::shells::{argument, ask, quoted, register, whole_line};
 use super::words::{Dialect, is_redirected};
 
 #[derive(Clone, Copy, Debug)]
@@ -38,11 +38,7 @@ impl EnvCompleter for Fish {
         completer: &str,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        let script = SCRIPT
-            .replace("VAR", var)
-            .replace("BIN", bin)
-            .replace("PROGRAM", &quoted_for_fish(completer));
-        buf.write_all(script.as_bytes())
+        register(SCRIPT, var, bin, &quoted_for_fish(completer), buf)
     }
 
     /// `args`: the command before the cursor, and all of it.

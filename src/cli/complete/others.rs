@@ -8,7 +8,7 @@ use clap_complete::env::EnvCompleter;
 use serde_json::json;
 
 use super::super::output::json_line;
-use super::shells::{Offer, ask, quoted};
+use super::shells::{Offer, ask, quoted, register};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elvish;
@@ -37,11 +37,7 @@ impl EnvCompleter for Elvish {
         completer: &str,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        let script = ELVISH
-            .replace("VAR", var)
-            .replace("BIN", bin)
-            .replace("PROGRAM", &for_elvish(completer));
-        buf.write_all(script.as_bytes())
+        register(ELVISH, var, bin, &for_elvish(completer), buf)
     }
 
     /// `args`: the words, as they are meant, up to the cursor.
@@ -121,11 +117,7 @@ impl EnvCompleter for Power {
         completer: &str,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        let script = POWER
-            .replace("VAR", var)
-            .replace("BIN", bin)
-            .replace("PROGRAM", &for_power(completer));
-        buf.write_all(script.as_bytes())
+        register(POWER, var, bin, &for_power(completer), buf)
     }
 
     /// The words, as they are meant, stand in the environment as a JSON array.

@@ -177,6 +177,22 @@ pub(super) fn quoted(text: &str) -> String {
     crate::base::human::quoted(text.as_ref())
 }
 
+/// Writes what a shell takes in: a script with the variable that tells the program of a question, what is completed, and the
+/// program as a word of the script.
+pub(super) fn register(
+    script: &str,
+    var: &str,
+    bin: &str,
+    program: &str,
+    buf: &mut dyn io::Write,
+) -> io::Result<()> {
+    let script = script
+        .replace("VAR", var)
+        .replace("BIN", bin)
+        .replace("PROGRAM", program);
+    buf.write_all(script.as_bytes())
+}
+
 /// What a shell has to be told to ask this program.
 pub(super) fn script(shell: &dyn EnvCompleter, program: &str) -> String {
     let mut script = Vec::new();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use clap_complete::env::EnvCompleter;
 
-use super::shells::{Offer, ask, cut_words, described, number, quoted};
+use super::shells::{Offer, ask, cut_words, described, number, quoted, register};
 use super::words::Dialect;
 use crate::base::human;
 
@@ -71,11 +71,7 @@ impl EnvCompleter for Zsh {
         completer: &str,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        let script = SCRIPT
-            .replace("VAR", var)
-            .replace("BIN", bin)
-            .replace("PROGRAM", &quoted(completer));
-        buf.write_all(script.as_bytes())
+        register(SCRIPT, var, bin, &quoted(completer), buf)
     }
 
     /// `args`: the number of the word, the width of the screen, the words as they are written, up to the cursor.
