@@ -11,6 +11,7 @@ use crate::base::{Context, Error, Result};
 use crate::disk::{self, FileKind};
 use crate::history;
 use crate::home::{self, Config, Home, LockedHome};
+use crate::relay;
 use crate::state::{self, Agent};
 
 /// The user's own folder.
@@ -68,7 +69,7 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 24] = [
+const VERBS: [&str; 27] = [
     "archive",
     "backup",
     "check",
@@ -77,14 +78,17 @@ const VERBS: [&str; 24] = [
     "doctor",
     "drill",
     "du",
+    "export",
     "history",
     "index",
     "label",
+    "lease",
     "ls",
     "mv",
     "new",
     "nightly",
     "path",
+    "relay",
     "relink",
     "restore",
     "rm",
@@ -226,6 +230,56 @@ fn as_set(home: &Home, path: &Path) -> PathBuf {
         (Ok(rest), Some(user_home)) => user_home.join(rest),
         _ => home.root().join(path),
     }
+}
+
+/// The user's own data folder: `$XDG_DATA_HOME`, else `~/.local/share`.
+///
+/// # Errors
+/// When neither is known.
+pub(super) fn user_data() -> Result<PathBuf> {
+    let set = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    set.filter(|data| data.is_absolute())
+        .or_else(|| user_home().map(|home| home.join(".local/share")))
+        .ok_or_else(|| {
+            Error::failed("HOME is not set, so it can not be known which device this is")
+                .hint("set HOME (cron and systemd do), or XDG_DATA_HOME")
+        })
+}
+
+/// The relay that the settings name; `None` when they name none. That of a home that was merely found is not obeyed.
+///
+/// # Errors
+/// Settings that are not understood, or that name a folder and no mode.
+pub(super) fn relay_setting(home: &Home) -> Result<Option<relay::Setting>> {
+    let set = Config::load(home)?.relay;
+    let Some(dir) = set.dir.filter(|_| home.is_trusted()) else {
+        return Ok(None);
+    };
+    let mode = set.mode.ok_or_else(|| {
+        Error::failed("[relay] names a folder and no mode, in")
+            .at(home.config_file())
+            .hint("`wbhome relay init DIR --mode clone|hardlink|symlink` sets it, and says what each means")
+    })?;
+    Ok(Some(relay::Setting {
+        dir: as_set(home, &dir),
+        mode,
+        logs: set.logs,
+    }))
+}
+
+/// Opens the relay of a home, which the settings name and which is bound to it.
+///
+/// # Errors
+/// None named; what [`relay::Relay::open`] refuses.
+pub(super) fn open_relay(home: &Home, ctx: &Context) -> Result<relay::Relay> {
+    refuse_untrusted(home)?;
+    let setting = relay_setting(home)?.ok_or_else(|| {
+        Error::failed("no relay is set in").at(home.config_file()).hint(
+            "`wbhome relay init DIR --mode clone` makes one in a folder that a sync client carries",
+        )
+    })?;
+    let device = home::Device::of_user(&user_data()?, ctx)?;
+    relay::Relay::open(home, &setting, device)
 }
 
 /// A path as a person typed it, without links where it exists.

@@ -10,6 +10,7 @@ mod brief;
 mod cache;
 mod config;
 mod cut;
+mod device;
 mod entry;
 mod find;
 mod id;
@@ -44,6 +45,7 @@ pub use config::{
     RelayMode, Rotate, Secrets, State, Store,
 };
 pub use cut::{CutEnd, LogCut, log_folder};
+pub use device::{Device, is_id as is_device_id};
 pub use entry::{Entry, Status};
 pub use find::{Found, How, USUAL_NAME, find};
 pub use id::{LONGEST_ADOPTED, LONGEST_NEW, SessionId, folded};
