@@ -17,6 +17,7 @@ mod copy;
 mod cut;
 mod dir;
 mod duplicate;
+mod expected;
 mod files;
 mod filesystem;
 mod holds;
@@ -44,6 +45,7 @@ pub use copy::{
 pub use cut::{Cut, Means, SLICE, Taken, blank_head, copy_out, end_of_lines, means, open_log};
 pub use dir::Dir;
 pub use duplicate::{duplicate, duplicate_as, duplicate_tree};
+pub use expected::{Expected, remove_expected, replace_expected};
 pub use files::{
     create_folder, create_private_folder, current_user, exists, is_folder, is_nowhere, overwrite,
     read, read_dir_names, read_end, read_small, read_small_in, real_path, remove_file, remove_name,
@@ -53,7 +55,7 @@ pub use filesystem::{Filesystem, Lack, filesystem, folds_case, may_write};
 pub use holds::holds_all;
 pub use lock::{FileLock, FolderLock, LockAttempt};
 pub use meta::{FileKind, Meta, Stamp};
-pub use new_file::{NewFile, TEMPORARY_PREFIX, dress_file};
+pub use new_file::{NewFile, TEMPORARY_PREFIX, dress_file, temporary_name};
 pub use open_files::{OpenFile, OpenFiles, open_below, tells_open_files};
 pub use place::{is_inside, same_file};
 pub use process::{Process, host_name, is_root, machine_id, own_ids, process, processes};

@@ -81,6 +81,11 @@ impl<'d> NewFile<'d> {
         }
     }
 
+    /// The folder that it is made in.
+    pub(super) fn dir(&self) -> &'d Dir {
+        self.dir
+    }
+
     /// The open file.
     pub fn file(&self) -> &File {
         &self.file
@@ -194,7 +199,8 @@ impl Drop for NewFile<'_> {
     }
 }
 
-fn temporary_name() -> OsString {
+/// A name that nobody has, and that tells what it is: [`TEMPORARY_PREFIX`] and 16 hex digits.
+pub fn temporary_name() -> OsString {
     use std::hash::{BuildHasher, RandomState};
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);

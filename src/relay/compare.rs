@@ -1,0 +1,417 @@
+//! Three states of a session: what is here, what is there, and what we have put there. Whoever has changed since.
+//!
+//! A file whose facts are those of the record is not opened. Any other is read, and then its content decides: that a
+//! sync client has written the same bytes anew is no change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::record::{Begun, Holds, Noted, Put, Seen};
+use super::side::Side;
+use crate::base::wire::WirePath;
+use crate::base::{Error, Kind, Result, Stop};
+use crate::disk::{self, Buffers, CopyError, Dir, FileKind, Identity, Meta};
+use crate::home::RelayMode;
+use crate::secrets::{Check, Match};
+
+/// The folder of a session that holds its logs.
+const LOGS: &str = "logs";
+
+/// What has to be done in the relay for one name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It comes: this is what it holds here.
+    Put,
+    /// It takes the place of what we have put there, or of what is the same.
+    Replace(Meta),
+    /// What we have put there goes.
+    Remove(Meta),
+}
+
+/// A name that is not there as we have put it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// Below the session.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// What happened to it there.
+    pub there: Happened,
+    /// When it was changed there, as far as it tells.
+    pub changed_there: Option<Timestamp>,
+    /// Whether it was changed here as well.
+    pub here_too: bool,
+    /// When it was changed here, as far as it tells.
+    pub changed_here: Option<Timestamp>,
+}
+
+/// What happened to a name in the relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Happened {
+    /// It came.
+    Added,
+    /// It holds something else.
+    Changed,
+    /// It went.
+    Deleted,
+}
+
+/// A secret in what would leave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Leak {
+    /// Below the session; a name that holds a secret itself is cut off there.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// What was found.
+    #[serde(flatten)]
+    pub found: Match,
+}
+
+/// What came of a comparison.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// What has to be done, by name.
+    pub changes: BTreeMap<PathBuf, Change>,
+    /// What is here, as it will be recorded; without what it will be there.
+    pub names: BTreeMap<PathBuf, Noted>,
+    /// What somebody else has done there.
+    pub differences: Vec<Difference>,
+    /// Secrets in what would leave, or has left already.
+    pub leaks: Vec<Leak>,
+    /// Findings that a person allows.
+    pub allowed: u64,
+    /// What could not be read on either side, and why.
+    pub unreadable: Vec<(PathBuf, String)>,
+    /// Files that were written to in place while both sides are one file.
+    pub written_through: u64,
+    /// Bytes of what has to be put.
+    pub bytes: u64,
+    /// Whether the record has to be written for this session, though nothing changes there.
+    pub renewed: bool,
+    /// Whether something there that is not ours will go, because a person has said so.
+    pub overrides: bool,
+}
+
+/// What a comparison goes by.
+pub struct Comparison<'a> {
+    /// The id of the session, for rules that look at paths.
+    pub id: &'a str,
+    /// Here; none when it is to leave the relay.
+    pub here: Option<&'a Side>,
+    /// There; none when there is nothing.
+    pub there: Option<&'a Side>,
+    /// What we have put there.
+    pub put: Option<&'a Put>,
+    /// What a killed sync was about to leave there.
+    pub begun: Option<&'a Begun>,
+    /// How files get there.
+    pub mode: RelayMode,
+    /// Whether logs go there. If not, those of other devices are none of ours.
+    pub logs: bool,
+    /// What finds secrets; none when they are not asked for.
+    pub check: Option<&'a Check>,
+    /// Whether what has not changed is looked at for secrets, too: the rules are others.
+    pub all_again: bool,
+    /// Whether what stands there counts as put by us, whatever it is: a person has said so.
+    pub ours: bool,
+    /// Whether to stop.
+    pub stop: &'a Stop,
+}
+
+impl Comparison<'_> {
+    /// Compares.
+    ///
+    /// # Errors
+    /// Interruption.
+    pub fn run(&self) -> Result<Compared> {
+        let mut compared = Compared::default();
+        for side in [self.here, self.there].into_iter().flatten() {
+            compared.unreadable.extend(side.unreadable.iter().cloned());
+        }
+        let mut buffers = Buffers::new();
+        for path in self.paths() {
+            self.stop.check()?;
+            if let Err(error) = self.name(path, &mut compared, &mut buffers) {
+                if error.kind() == io::ErrorKind::Interrupted {
+                    return Err(Error::new(Kind::Interrupted, "interrupted"));
+                }
+                let why = crate::base::human::io(&error);
+                compared.unreadable.push((path.clone(), why));
+            }
+        }
+        Ok(compared)
+    }
+
+    /// Looks at what is here alone: for a session that is shown as it is, and of which nothing is put there.
+    ///
+    /// # Errors
+    /// Interruption.
+    pub fn look(&self) -> Result<Compared> {
+        let mut compared = Compared::default();
+        let mut buffers = Buffers::new();
+        let Some(here) = self.here else {
+            return Ok(compared);
+        };
+        compared.unreadable.clone_from(&here.unreadable);
+        for (path, meta) in &here.names {
+            self.stop.check()?;
+            let put = self.put.and_then(|put| put.names.get(path));
+            match self.here_holds(here, path, meta, put, &mut compared, &mut buffers) {
+                Ok(holds) => {
+                    let noted = Noted {
+                        holds,
+                        mode: meta.mode,
+                        here: (!disk::is_fresh(meta)).then(|| Seen::of(meta)),
+                        there: None,
+                    };
+                    compared.names.insert(path.clone(), noted);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                    return Err(Error::new(Kind::Interrupted, "interrupted"));
+                }
+                Err(error) => {
+                    let why = crate::base::human::io(&error);
+                    compared.unreadable.push((path.clone(), why));
+                }
+            }
+        }
+        Ok(compared)
+    }
+
+    fn paths(&self) -> BTreeSet<&PathBuf> {
+        let put = self.put.map(|put| &put.names);
+        let here = self.here.map(|here| &here.names);
+        let there = self.there.map(|there| &there.names);
+        let ours = |path: &&PathBuf| {
+            let put = put.is_some_and(|put| put.contains_key(*path));
+            self.logs || put || !path.starts_with(LOGS)
+        };
+        let theirs = there.into_iter().flat_map(BTreeMap::keys).filter(ours);
+        here.into_iter()
+            .flat_map(BTreeMap::keys)
+            .chain(theirs)
+            .chain(put.into_iter().flat_map(BTreeMap::keys))
+            .collect()
+    }
+
+    fn name(
+        &self,
+        path: &PathBuf,
+        compared: &mut Compared,
+        buffers: &mut Buffers,
+    ) -> io::Result<()> {
+        let here = self.here.and_then(|here| here.names.get(path));
+        let there = self.there.and_then(|there| there.names.get(path));
+        let put = self.put.and_then(|put| put.names.get(path));
+        let holds_there = match (there, self.there) {
+            (Some(meta), Some(side)) => Some(self.there_holds(side, path, meta, put, buffers)?),
+            _ => None,
+        };
+        let holds_here = match (here, self.here) {
+            (Some(meta), Some(side)) => {
+                Some(self.here_holds(side, path, meta, put, compared, buffers)?)
+            }
+            _ => None,
+        };
+        let same = holds_here == holds_there;
+        let as_put = same || self.is_as_put(path, holds_there.as_ref(), put);
+        compared.overrides |= !as_put && self.ours;
+        if !as_put && !self.ours {
+            let here_too = holds_here.as_ref() != put.map(|put| &put.holds);
+            compared
+                .differences
+                .push(difference(path, here, there, put, here_too));
+            return Ok(());
+        }
+        if let Some(change) = self.change(same, here, there, put) {
+            if let (Change::Put | Change::Replace(_), Some(meta)) = (&change, here) {
+                compared.bytes += meta.size;
+            }
+            compared.changes.insert(path.clone(), change);
+        }
+        if let (Some(holds), Some(meta)) = (holds_here, here) {
+            let noted = Noted {
+                holds,
+                mode: meta.mode,
+                here: (!disk::is_fresh(meta)).then(|| Seen::of(meta)),
+                there: there.filter(|_| same).map(Seen::of),
+            };
+            compared.renewed |= put != Some(&noted);
+            compared.names.insert(path.clone(), noted);
+        } else {
+            compared.renewed |= put.is_some();
+        }
+        Ok(())
+    }
+
+    /// What has to be done in the relay, when what is there is ours to change or the same as here.
+    fn change(
+        &self,
+        same: bool,
+        here: Option<&Meta>,
+        there: Option<&Meta>,
+        put: Option<&Noted>,
+    ) -> Option<Change> {
+        match (here, there) {
+            (None, None) => None,
+            (Some(_), None) => Some(Change::Put),
+            (None, Some(there)) => Some(Change::Remove(*there)),
+            (Some(here), Some(there)) => {
+                let is_file = here.kind == FileKind::File && there.kind == FileKind::File;
+                let one = here.identity() == there.identity();
+                let as_wanted = match self.mode {
+                    RelayMode::Hardlink => one || !is_file,
+                    RelayMode::Clone | RelayMode::Symlink => !is_file || !one,
+                };
+                // Modes are kept from here to there; a sync client that does not keep them is not fought.
+                let mode = put.is_none_or(|put| put.mode == here.mode);
+                (!same || !as_wanted || !mode && is_file).then_some(Change::Replace(*there))
+            }
+        }
+    }
+
+    /// Whether what stands there is what we have put there, or were about to. Folders are nobody's content.
+    fn is_as_put(&self, path: &Path, there: Option<&Holds>, put: Option<&Noted>) -> bool {
+        let put = put.map(|put| &put.holds);
+        let nothing = |holds: Option<&Holds>| matches!(holds, None | Some(Holds::Folder));
+        let mut begun = self
+            .begun
+            .and_then(|begun| begun.get(path))
+            .into_iter()
+            .flatten();
+        there == put || nothing(there) && nothing(put) || begun.any(|begun| begun.as_ref() == there)
+    }
+
+    fn there_holds(
+        &self,
+        side: &Side,
+        path: &Path,
+        meta: &Meta,
+        put: Option<&Noted>,
+        buffers: &mut Buffers,
+    ) -> io::Result<Holds> {
+        match put {
+            Some(put) if put.there == Some(Seen::of(meta)) => Ok(put.holds.clone()),
+            _ => read(side, path, meta, buffers, self.stop),
+        }
+    }
+
+    /// What is here, looked at for secrets where that has not been done.
+    fn here_holds(
+        &self,
+        side: &Side,
+        path: &Path,
+        meta: &Meta,
+        put: Option<&Noted>,
+        compared: &mut Compared,
+        buffers: &mut Buffers,
+    ) -> io::Result<Holds> {
+        let known = put.filter(|put| put.here == Some(Seen::of(meta)));
+        if let Some(known) = known
+            && !self.all_again
+        {
+            return Ok(known.holds.clone());
+        }
+        if let Some(put) = put
+            && let Some(there) = &put.there
+            && self.mode == RelayMode::Hardlink
+            && meta.kind == FileKind::File
+            && there.same_file(meta)
+            && put.here != Some(Seen::of(meta))
+        {
+            compared.written_through += 1;
+        }
+        let Some(check) = self.check else {
+            return read(side, path, meta, buffers, self.stop);
+        };
+        let told = Path::new("sessions").join(self.id).join(path);
+        let mut leaks = check.name(path);
+        let holds = match meta.kind {
+            FileKind::File => {
+                let (dir, name) = parent(&side.dir, path)?;
+                let checked = check.file(&told, &dir.open_file(name)?, self.stop)?;
+                compared.allowed += checked.allowed;
+                leaks.extend(checked.findings);
+                Holds::File(checked.digest)
+            }
+            _ => {
+                let holds = read(side, path, meta, buffers, self.stop)?;
+                if let Holds::Link(target) = &holds {
+                    use std::os::unix::ffi::OsStrExt as _;
+                    leaks.extend(check.name(Path::new(OsStr::from_bytes(target))));
+                }
+                holds
+            }
+        };
+        if !leaks.is_empty() {
+            let shown = check.shown(path);
+            compared.leaks.extend(leaks.into_iter().map(|found| Leak {
+                path: shown.clone().into(),
+                found,
+            }));
+        }
+        Ok(holds)
+    }
+}
+
+fn difference(
+    path: &Path,
+    here: Option<&Meta>,
+    there: Option<&Meta>,
+    put: Option<&Noted>,
+    here_too: bool,
+) -> Difference {
+    Difference {
+        path: path.to_path_buf().into(),
+        there: match (put, there) {
+            (_, None) => Happened::Deleted,
+            (None, Some(_)) => Happened::Added,
+            (Some(_), Some(_)) => Happened::Changed,
+        },
+        changed_there: there.map(|meta| meta.mtime.timestamp()),
+        here_too,
+        changed_here: here.map(|meta| meta.mtime.timestamp()),
+    }
+}
+
+/// The folder that a path below another lies in, opened, and its name there.
+pub(super) fn parent<'p>(dir: &Dir, path: &'p Path) -> io::Result<(Dir, &'p OsStr)> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let parent = path.parent().unwrap_or(Path::new(""));
+    Ok((dir.open_beneath(parent)?, name))
+}
+
+/// What a name holds, read from the disk.
+pub(super) fn read(
+    side: &Side,
+    path: &Path,
+    meta: &Meta,
+    buffers: &mut Buffers,
+    stop: &Stop,
+) -> io::Result<Holds> {
+    if meta.kind == FileKind::Folder {
+        return Ok(Holds::Folder);
+    }
+    let (dir, name) = parent(&side.dir, path)?;
+    if meta.kind == FileKind::Symlink {
+        return Ok(Holds::Link(dir.read_link(name)?));
+    }
+    let file = dir.open_file(name)?;
+    let now = Meta::of(&file)?;
+    if now.kind != FileKind::File {
+        return Err(io::Error::other("it is no file any more"));
+    }
+    let digest = disk::digest_of_copy(&file, &now, &mut Identity, buffers, stop);
+    match digest {
+        Ok((_, digest)) => Ok(Holds::File(digest)),
+        Err(CopyError::Read(error) | CopyError::Write(error)) => Err(error),
+        Err(CopyError::Stopped) => Err(io::ErrorKind::Interrupted.into()),
+    }
+}

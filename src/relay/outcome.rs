@@ -1,0 +1,189 @@
+//! What is told of a sync, and of what one would do: session by session, in classes that add up.
+
+use serde::Serialize;
+
+use super::compare::{Difference, Leak};
+use super::devices::Holder;
+use super::names::BadName;
+use super::place::Relay;
+use super::strangers::Stranger;
+use crate::base::Exit;
+use crate::base::wire::WirePath;
+use crate::home::RelayMode;
+
+/// What becomes of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// The relay holds it as it is here.
+    Same,
+    /// It comes into the relay.
+    Sent,
+    /// What has changed of it does.
+    Updated,
+    /// It leaves the relay.
+    Removed,
+    /// Nothing is done with it; `why` says why.
+    Held,
+}
+
+/// Why nothing is done with a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// Another device holds its lease.
+    Lease,
+    /// Somebody else has changed it in the relay.
+    ChangedThere,
+    /// A secret is in what would leave.
+    Secret,
+    /// Names that sync clients drop.
+    Name,
+    /// Its own name is, but for case or Unicode form, that of another session.
+    Clash,
+    /// Something of it could not be read.
+    Unreadable,
+    /// Its folder is not here, though nobody has removed it.
+    MissingHere,
+    /// All of its files are gone here, and those in the relay may be the last.
+    EmptiedHere,
+    /// It was tried, and did not succeed.
+    Failed,
+}
+
+/// A session, and what becomes of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Session {
+    /// Its id.
+    pub id: String,
+    /// Its sync tag; none when it has none any more.
+    pub tag: Option<String>,
+    /// What becomes of it.
+    pub state: State,
+    /// Why nothing does, if so.
+    pub why: Option<Why>,
+    /// The cause in words, where there is more to say.
+    pub detail: Option<String>,
+    /// Names that come into the relay.
+    pub added: u64,
+    /// Names that are replaced there.
+    pub replaced: u64,
+    /// Names that go there.
+    pub removed: u64,
+    /// Bytes that come.
+    pub bytes: u64,
+    /// Who holds its lease, when another device does.
+    pub holder: Option<Holder>,
+    /// What somebody else has changed there.
+    pub differences: Vec<Difference>,
+    /// Secrets that were found.
+    pub leaks: Vec<Leak>,
+    /// Findings that `[secrets] allow` passes over.
+    pub allowed: u64,
+    /// Names that can not travel.
+    pub bad_names: Vec<BadName>,
+    /// What could not be read, and why.
+    pub unreadable: Vec<Unreadable>,
+    /// What is neither file, folder nor link, and stays here.
+    pub left_out: Vec<WirePath>,
+    /// Files that were written to while here and there they are one file.
+    pub written_through: u64,
+}
+
+/// Something that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unreadable {
+    /// Below the session.
+    #[serde(flatten)]
+    pub path: WirePath,
+    /// Why.
+    pub why: String,
+}
+
+impl Session {
+    /// A session that is in the relay as it should be.
+    pub fn new(id: &str, tag: Option<&str>) -> Session {
+        Session {
+            id: id.to_owned(),
+            tag: tag.map(str::to_owned),
+            state: State::Same,
+            why: None,
+            detail: None,
+            added: 0,
+            replaced: 0,
+            removed: 0,
+            bytes: 0,
+            holder: None,
+            differences: Vec::new(),
+            leaks: Vec::new(),
+            allowed: 0,
+            bad_names: Vec::new(),
+            unreadable: Vec::new(),
+            left_out: Vec::new(),
+            written_through: 0,
+        }
+    }
+
+    /// Says that nothing is done with it.
+    pub fn hold(&mut self, why: Why, detail: Option<String>) {
+        self.state = State::Held;
+        self.why = Some(why);
+        self.detail = detail;
+        (self.added, self.replaced, self.removed, self.bytes) = (0, 0, 0, 0);
+    }
+}
+
+/// What a sync has done, or would do.
+#[derive(Clone, Debug, Serialize)]
+pub struct Outcome {
+    /// The relay.
+    #[serde(flatten)]
+    pub relay: WirePath,
+    /// How sessions get there.
+    pub mode: RelayMode,
+    /// Session by session, in order of their ids.
+    pub sessions: Vec<Session>,
+    /// Sessions in the relay that others have put there.
+    pub strangers: Vec<Stranger>,
+}
+
+impl Outcome {
+    pub(super) fn new(
+        relay: &Relay,
+        sessions: impl Iterator<Item = Session>,
+        strangers: Vec<Stranger>,
+    ) -> Outcome {
+        Outcome {
+            relay: relay.path.clone().into(),
+            mode: relay.mode,
+            sessions: sessions.collect(),
+            strangers,
+        }
+    }
+
+    /// Takes over what came of each session.
+    pub(super) fn settle(&mut self, sessions: impl Iterator<Item = Session>) {
+        self.sessions = sessions.collect();
+    }
+
+    /// How many sessions are in a state.
+    pub fn count(&self, state: State) -> u64 {
+        self.sessions.iter().filter(|s| s.state == state).count() as u64
+    }
+
+    /// Sessions that were held back and that somebody has to see to: that another device holds a lease is as it should
+    /// be.
+    pub fn stuck(&self) -> impl Iterator<Item = &Session> {
+        self.sessions
+            .iter()
+            .filter(|s| s.state == State::Held && s.why != Some(Why::Lease))
+    }
+
+    /// What came of it, as an exit code.
+    pub fn exit(&self) -> Exit {
+        match self.stuck().next() {
+            Some(_) => Exit::Partial,
+            None => Exit::Done,
+        }
+    }
+}

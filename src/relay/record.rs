@@ -1,0 +1,452 @@
+//! `.wbhome/relay.json`: what this home has put into its relay, file by file; and `.wbhome/relay.log`, what a sync was
+//! about to put there.
+//!
+//! What stands in the relay as it was recorded is ours to replace and remove; all else is somebody else's. A sync writes
+//! into the log before it changes a session there, and the record once, at its end. After a kill a file that is as the
+//! log says was put by us, although the record does not know it yet.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::base::wire::ExactPath;
+use crate::base::{Context, Error, Kind, Result, failpoint};
+use crate::disk::{self, Digest, FileKind, Lines, Meta, Written};
+use crate::home::{Home, LockedHome, RelPath, RelayMode, trash};
+
+const FORMAT: u64 = 1;
+const LIMIT: u64 = 1 << 30;
+
+/// What a name holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// A folder, whatever is in it.
+    Folder,
+    /// A file with this content.
+    File(Digest),
+    /// A link that points there.
+    Link(Vec<u8>),
+}
+
+/// What tells without reading that a file is what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    ino: u64,
+    size: u64,
+    mtime: (i64, u32),
+    ctime: (i64, u32),
+}
+
+impl Seen {
+    /// Of what `lstat` says.
+    pub fn of(meta: &Meta) -> Seen {
+        Seen {
+            ino: meta.ino,
+            size: meta.size,
+            mtime: (meta.mtime.seconds, meta.mtime.nanos),
+            ctime: (meta.ctime.seconds, meta.ctime.nanos),
+        }
+    }
+
+    /// Whether it is a file that was written to since, rather than another one.
+    pub fn same_file(&self, meta: &Meta) -> bool {
+        self.ino == meta.ino
+    }
+}
+
+/// A name that we have put into the relay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Noted {
+    /// What it held, here and there.
+    pub holds: Holds,
+    /// The permission bits that it has here.
+    pub mode: u32,
+    /// The file here, when it was so. None when one more change might have left the same times.
+    pub here: Option<Seen>,
+    /// The file there.
+    pub there: Option<Seen>,
+}
+
+/// The names of a session, below its folder.
+pub type Names = BTreeMap<PathBuf, Noted>;
+
+/// What a name may hold, by syncs that did not come to their end; none where it was about to be removed.
+pub type Begun = BTreeMap<PathBuf, Vec<Option<Holds>>>;
+
+/// A session that we have put into the relay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    /// How.
+    pub mode: RelayMode,
+    /// Its sync tag then.
+    pub tag: String,
+    /// The id that its record gives it, which stays when its folder is renamed.
+    pub session_id: Option<String>,
+    /// The number of its folder here, which stays as well.
+    pub folder: u64,
+    /// When something of it was sent last.
+    pub at: Timestamp,
+    /// The digest of the rules by which all of it was looked at for secrets.
+    pub checked_by: String,
+    /// What it consists of. In mode symlink: what was looked at for secrets.
+    pub names: Names,
+}
+
+/// What we have put into the relay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// By id.
+    pub sessions: BTreeMap<String, Put>,
+    /// What syncs that were killed were about to leave there, by session.
+    pub begun: BTreeMap<String, Begun>,
+    /// Whether the file was there and could not be understood.
+    pub broken: bool,
+    /// What the file held.
+    content: Option<Vec<u8>>,
+}
+
+/// A name as it is written: `["context/turn_001.json", "f", "<digest>", 384, here, there]`.
+#[derive(Serialize, Deserialize)]
+struct Row(ExactPath, char, String, u32, Option<Seen>, Option<Seen>);
+
+#[derive(Serialize, Deserialize)]
+struct Session {
+    id: String,
+    mode: RelayMode,
+    tag: String,
+    session_id: Option<String>,
+    folder: u64,
+    at: Timestamp,
+    checked_by: String,
+    names: Vec<Row>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    format: u64,
+    relay: ExactPath,
+    device: String,
+    sessions: Vec<Session>,
+}
+
+impl Record {
+    /// Reads it. One of another relay or another device knows nothing of this one.
+    ///
+    /// # Errors
+    /// When it can not be read, or a newer program has written it. One that is torn counts as none: then what is in the
+    /// relay is ours where it is the same as here.
+    pub fn read(home: &Home, relay: &Path, device: &str) -> Result<Record> {
+        let path = home.relay_file();
+        let mut record = Record::default();
+        if let Some(content) = disk::read_small(&path, LIMIT)? {
+            match serde_json::from_slice::<Document>(&content) {
+                Ok(document) if document.format > FORMAT => return Err(newer(&path)),
+                Ok(document) if *document.relay == *relay && document.device == device => {
+                    for session in document.sessions {
+                        record.add(session);
+                    }
+                }
+                Ok(_) => {}
+                Err(_) => record.broken = true,
+            }
+            record.content = Some(content);
+        }
+        record.read_log(home, relay)?;
+        Ok(record)
+    }
+
+    fn add(&mut self, session: Session) {
+        let names = session.names.into_iter().filter_map(|row| {
+            let holds = held(row.1, &row.2)?;
+            let noted = Noted {
+                holds,
+                mode: row.3,
+                here: row.4,
+                there: row.5,
+            };
+            Some((row.0.0, noted))
+        });
+        let put = Put {
+            mode: session.mode,
+            tag: session.tag,
+            session_id: session.session_id,
+            folder: session.folder,
+            at: session.at,
+            checked_by: session.checked_by,
+            names: names.collect(),
+        };
+        self.sessions.insert(session.id, put);
+    }
+
+    fn read_log(&mut self, home: &Home, relay: &Path) -> Result<()> {
+        Lines::read(&log_file(home), |line| {
+            // A torn last line: what it speaks of was not begun.
+            let Ok(line) = serde_json::from_slice::<Line>(line) else {
+                return;
+            };
+            if *line.relay != *relay {
+                return;
+            }
+            let session = self.begun.entry(line.session).or_default();
+            for (path, kind, value) in line.names {
+                let holds = kind.and_then(|kind| held(kind, &value));
+                session.entry(path.0).or_default().push(holds);
+            }
+        })
+    }
+
+    /// Writes it. The log goes when all that was begun was `ended`, and so is known.
+    ///
+    /// # Errors
+    /// When it can not be written.
+    pub fn write(
+        &mut self,
+        home: &LockedHome,
+        relay: &Path,
+        device: &str,
+        ended: bool,
+        context: &Context,
+    ) -> Result<()> {
+        let path = home.relay_file();
+        if std::mem::take(&mut self.broken) {
+            let why = "it could not be understood";
+            trash::put(home, &RelPath::new(".wbhome/relay.json")?, why, context)?;
+            self.content = None;
+        }
+        let document = Document {
+            format: FORMAT,
+            relay: relay.to_path_buf().into(),
+            device: device.to_owned(),
+            sessions: self.sessions.iter().map(written).collect(),
+        };
+        let text =
+            serde_json::to_vec(&document).map_err(|e| Error::io("can not write", &path, e))?;
+        if self.content.as_ref() != Some(&text) {
+            while let Written::Changed(now) =
+                disk::replace(&path, self.content.as_deref(), &text, 0o600)?
+            {
+                self.content = now;
+            }
+            self.content = Some(text);
+        }
+        failpoint::hit("relay.recorded");
+        match ended {
+            true => disk::remove_file(&log_file(home)),
+            false => Ok(()),
+        }
+    }
+}
+
+fn newer(path: &Path) -> Error {
+    Error::new(Kind::Newer, "was written by a newer wbhome:")
+        .at(path)
+        .hint("use the newer wbhome; nothing was touched")
+}
+
+fn written((id, put): (&String, &Put)) -> Session {
+    let row = |(path, noted): (&PathBuf, &Noted)| {
+        let (kind, value) = told(&noted.holds);
+        Row(
+            path.clone().into(),
+            kind,
+            value,
+            noted.mode,
+            noted.here,
+            noted.there,
+        )
+    };
+    Session {
+        id: id.clone(),
+        mode: put.mode,
+        tag: put.tag.clone(),
+        session_id: put.session_id.clone(),
+        folder: put.folder,
+        at: put.at,
+        checked_by: put.checked_by.clone(),
+        names: put.names.iter().map(row).collect(),
+    }
+}
+
+fn told(holds: &Holds) -> (char, String) {
+    use base64::Engine as _;
+    match holds {
+        Holds::Folder => ('d', String::new()),
+        Holds::File(digest) => ('f', digest.to_hex().to_string()),
+        Holds::Link(target) => (
+            'l',
+            base64::engine::general_purpose::STANDARD.encode(target),
+        ),
+    }
+}
+
+fn held(kind: char, value: &str) -> Option<Holds> {
+    use base64::Engine as _;
+    Some(match kind {
+        'd' => Holds::Folder,
+        'f' => Holds::File(Digest::from_hex(value).ok()?),
+        'l' => Holds::Link(
+            base64::engine::general_purpose::STANDARD
+                .decode(value)
+                .ok()?,
+        ),
+        _ => return None,
+    })
+}
+
+fn log_file(home: &Home) -> PathBuf {
+    home.own().join("relay.log")
+}
+
+/// What a session's names will hold, before that is so. A name of no kind is about to be removed.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    relay: ExactPath,
+    session: String,
+    names: Vec<(ExactPath, Option<char>, String)>,
+}
+
+/// The log, open for writing; shared by all threads.
+#[derive(Debug)]
+pub struct Log {
+    lines: Mutex<Lines>,
+    path: PathBuf,
+    relay: PathBuf,
+}
+
+impl Log {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// When it can not be written.
+    pub fn open(home: &LockedHome, relay: &Path) -> Result<Log> {
+        let path = log_file(home);
+        let lines = Lines::open(&path).map_err(|e| Error::io("can not write", &path, e))?;
+        Ok(Log {
+            lines: Mutex::new(lines),
+            path,
+            relay: relay.to_path_buf(),
+        })
+    }
+
+    /// Writes down what is about to be done with a session.
+    ///
+    /// # Errors
+    /// When it can not be written: then it may not be done.
+    pub fn begin<'a>(
+        &self,
+        session: &str,
+        names: impl Iterator<Item = (&'a Path, Option<&'a Holds>)>,
+    ) -> Result<()> {
+        let names = names.map(|(path, holds)| {
+            let (kind, value) = holds.map(told).unzip();
+            (path.to_path_buf().into(), kind, value.unwrap_or_default())
+        });
+        let line = Line {
+            relay: self.relay.clone().into(),
+            session: session.to_owned(),
+            names: names.collect(),
+        };
+        let fail = |e: std::io::Error| Error::io("can not write", &self.path, e);
+        let mut text = serde_json::to_vec(&line).map_err(|e| fail(e.into()))?;
+        text.push(b'\n');
+        let mut lines = match self.lines.lock() {
+            Ok(lines) => lines,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        lines.append(&text).map_err(fail)
+    }
+}
+
+/// What an entry of a folder may be in a relay: files, folders and links; anything else never leaves.
+pub fn travels(kind: FileKind) -> bool {
+    matches!(kind, FileKind::File | FileKind::Folder | FileKind::Symlink)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::testing;
+
+    #[test]
+    fn what_was_written_is_read() {
+        let place = testing::home();
+        let home = place.locked("relay");
+        let relay = Path::new("/中继");
+        let mut record = Record::read(&home, relay, "device").unwrap();
+        assert_eq!(record, Record::default());
+        let seen = Seen {
+            ino: 1,
+            size: 2,
+            mtime: (3, 4),
+            ctime: (5, 6),
+        };
+        let noted = |holds| Noted {
+            holds,
+            mode: 0o600,
+            here: Some(seen),
+            there: None,
+        };
+        use std::os::unix::ffi::OsStrExt as _;
+        let odd = Path::new(std::ffi::OsStr::from_bytes(b"a\xff"));
+        let names = Names::from([
+            ("context".into(), noted(Holds::Folder)),
+            (
+                "context/轮.json".into(),
+                noted(Holds::File(disk::digest(b"x"))),
+            ),
+            (odd.into(), noted(Holds::Link(b"\xfe".to_vec()))),
+        ]);
+        let put = Put {
+            mode: RelayMode::Clone,
+            tag: "笔记本".into(),
+            session_id: Some("s".into()),
+            folder: 9,
+            at: Timestamp::UNIX_EPOCH,
+            checked_by: "rules".into(),
+            names,
+        };
+        record.sessions.insert("任务".into(), put);
+        let log = Log::open(&home, relay).unwrap();
+        let holds = Holds::File(disk::digest(b"y"));
+        let begun = [(Path::new("a"), Some(&holds)), (Path::new("b"), None)];
+        log.begin("任务", begun.into_iter()).unwrap();
+        let read = Record::read(&home, relay, "device").unwrap();
+        assert_eq!(
+            read.begun["任务"],
+            Begun::from([("a".into(), vec![Some(holds)]), ("b".into(), vec![None])])
+        );
+        record
+            .write(&home, relay, "device", true, &place.context())
+            .unwrap();
+        let mut read = Record::read(&home, relay, "device").unwrap();
+        record.begun.clear();
+        assert_eq!(read, record);
+        read.write(&home, relay, "device", true, &place.context())
+            .unwrap();
+
+        // Of another device or another folder it says nothing.
+        for (relay, device) in [(relay, "other"), (Path::new("/other"), "device")] {
+            assert!(
+                Record::read(&home, relay, device)
+                    .unwrap()
+                    .sessions
+                    .is_empty()
+            );
+        }
+        place.put(".wbhome/relay.json", "{\"format\":1,");
+        let mut torn = Record::read(&home, relay, "device").unwrap();
+        assert!(torn.broken && torn.sessions.is_empty());
+        torn.write(&home, relay, "device", true, &place.context())
+            .unwrap();
+        assert_eq!(disk::read_dir_names(&home.trash()).unwrap().len(), 1);
+        place.put(
+            ".wbhome/relay.json",
+            "{\"format\":2,\"relay\":\"/a\",\"device\":\"\",\"sessions\":[]}",
+        );
+        let newer = Record::read(&home, relay, "device").unwrap_err();
+        assert_eq!(newer.kind(), Kind::Newer);
+    }
+}
