@@ -229,7 +229,9 @@ impl Comparison<'_> {
             return Ok(());
         }
         if let Some(change) = self.change(same, here, there, put) {
-            if let (Change::Put | Change::Replace(_), Some(meta)) = (&change, here) {
+            if let (Change::Put | Change::Replace(_), Some(meta)) = (&change, here)
+                && meta.kind == FileKind::File
+            {
                 compared.bytes += meta.size;
             }
             compared.changes.insert(path.clone(), change);

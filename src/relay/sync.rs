@@ -170,14 +170,18 @@ pub fn apply(
     request: &Request,
     context: &Context,
 ) -> Result<Outcome> {
+    let mut work = plan.todo.iter().filter_map(|todo| todo.work.as_ref());
+    let touches = work.any(|work| !matches!(work, Work::Record { .. }));
     let work = plan.todo.iter().any(|todo| todo.work.is_some());
-    if work && !disk::may_write(&relay.root) {
+    if touches && !disk::may_write(&relay.root) {
         return Err(Error::failed("the relay folder can not be written to:").at(&relay.path));
     }
     clear_leftovers(relay)?;
     let mut ended = true;
     if work {
         ended = carry_all(home, relay, &mut plan, request, context)?;
+    }
+    if touches {
         disk::sync_filesystem(&relay.root)
             .map_err(|e| Error::io("can not write to the disk what is in", &relay.path, e))?;
         failpoint::hit("relay.synced");
