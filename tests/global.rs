@@ -910,7 +910,15 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 64] = [
+    const ELSEWHERE: [(&str, &str); 72] = [
+        ("relay.begun", "tests/relay_kill.rs"),
+        ("relay.put", "tests/relay_kill.rs"),
+        ("relay.removed", "tests/relay_kill.rs"),
+        ("relay.built", "tests/relay_kill.rs"),
+        ("relay.named", "tests/relay_kill.rs"),
+        ("relay.linked", "tests/relay_kill.rs"),
+        ("relay.synced", "tests/relay_kill.rs"),
+        ("relay.recorded", "tests/relay_kill.rs"),
         ("restore-all.begun", "tests/disaster.rs"),
         ("restore-all.laid", "tests/disaster.rs"),
         ("restore-all.ready", "tests/disaster.rs"),

@@ -542,6 +542,42 @@ fn links_that_were_broken_are_made_again_and_writes_through_are_told() {
         .says(&["1 file written to in place"]);
     let ran = place.run(["relay", "sync"]);
     assert!(!ran.stderr.contains("in place"), "{ran:?}");
+    // Written to since, and then it leaves: its archive holds what the link shows, and the trash has the same file.
+    place.put_home(&turn, "the last word\n");
+    place.put_home(&format!("sessions/{REPORT}/memory/last.md"), "ours\n");
+    place.put_home(
+        &format!("sessions/{REPORT}/context/turn_001.json"),
+        "the last word\n",
+    );
+    place.ok(["archive", CRAWLER]);
+    place.ok(["rm", REPORT, "-y"]);
+    sync(&place);
+    exactly(&place, "hardlink", &[]);
+    // But one that is the last of its kind stays.
+    place.ok(["unarchive", CRAWLER]);
+    sync(&place);
+    place.put_home(
+        &format!("sessions/{CRAWLER}/new"),
+        "saved by rename again\n",
+    );
+    std::fs::rename(
+        place.home().join(format!("sessions/{CRAWLER}/new")),
+        place.home().join(&turn),
+    )
+    .unwrap();
+    place.put(
+        format!("relay/{CRAWLER}/context/turn_001.json"),
+        "only there\n",
+    );
+    place.ok(["archive", CRAWLER]);
+    place
+        .run(["relay", "sync"])
+        .expect(3)
+        .says(&["changed there"]);
+    assert_eq!(
+        place.text(format!("relay/{CRAWLER}/context/turn_001.json")),
+        "only there\n"
+    );
 }
 
 #[test]

@@ -6,11 +6,11 @@ use clap::Args;
 
 use super::args::Global;
 use super::output::{Console, ERROR, FAINT, STRONG, WARNING, stdout_is_terminal, styled};
-use super::{place, rotate};
+use super::{place, relay, rotate};
 use crate::base::{Context, Exit, Result, human};
 use crate::nightly::{self, Record, Request, Stage, Trouble};
 
-/// Do all that is to be done every night: rotate, index, commit, backup, prune
+/// Do all that is to be done every night: rotate, index, commit, backup, prune, relay
 ///
 /// Each stage is done whatever became of those before it; a store is pruned only after its backup was good. One record of
 /// it stays below .wbhome/runs/, and one exit code tells the gravest. When all is well and nobody watches, nothing is
@@ -34,6 +34,8 @@ pub(super) fn run(
         stores: place::stores,
         backup: place::backup_request,
         rotate: |home| rotate::request(home, Vec::new(), false),
+        relay: place::open_relay,
+        relay_request: |home| relay::request(home, None),
     };
     if global.dry_run {
         let record = nightly::plan(&home, &request, ctx);

@@ -12,6 +12,8 @@ mod status;
 mod sync;
 mod told;
 
+pub(super) use sync::request;
+
 /// Carry tagged sessions to other devices, through a folder that a sync client syncs
 ///
 /// The home itself is never synced. The relay holds exactly the active sessions that carry a sync tag (wbhome label SESSION --sync-tag TAG), after a look for secrets. What another device changes there is told, never

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use crate::backup::run;
 use crate::base::{Context, Error, Exit, Result};
 use crate::home::{Config, Home};
+use crate::relay::{Relay, sync};
 use crate::rotate;
 
 pub use self::hook::Hook;
@@ -33,6 +34,10 @@ pub struct Request {
     pub backup: fn(&Home) -> Result<run::Request>,
     /// Finds which logs are cut, and when.
     pub rotate: fn(&Home) -> Result<rotate::Request>,
+    /// Opens the relay that the settings name.
+    pub relay: fn(&Home, &Context) -> Result<Relay>,
+    /// Finds what goes into it.
+    pub relay_request: fn(&Home) -> Result<sync::Request>,
 }
 
 /// Everything that a stage needs.

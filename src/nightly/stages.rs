@@ -14,12 +14,21 @@ use crate::home::{Home, LockedHome};
 use crate::sessions::{Changes, reconcile};
 
 mod logs;
+mod relay;
 
 /// A stage: what was done before is known to it. One may be about several stores.
 type Run = fn(&Night, &[Stage]) -> Vec<Stage>;
 
 /// What a night consists of.
-pub(super) const STAGES: [Run; 6] = [logs::rotate, index, commit, backup, prune, logs::let_go];
+pub(super) const STAGES: [Run; 7] = [
+    logs::rotate,
+    index,
+    commit,
+    backup,
+    prune,
+    logs::let_go,
+    relay::sync,
+];
 
 /// So many things are named when there are more.
 const NAMED: usize = 20;

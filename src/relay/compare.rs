@@ -17,6 +17,7 @@ use crate::base::wire::WirePath;
 use crate::base::{Error, Kind, Result, Stop};
 use crate::disk::{self, Buffers, CopyError, Dir, FileKind, Identity, Meta};
 use crate::home::RelayMode;
+use crate::pack::short_digest;
 use crate::secrets::{Check, Match};
 
 /// The folder of a session that holds its logs.
@@ -119,6 +120,8 @@ pub struct Comparison<'a> {
     pub all_again: bool,
     /// Whether what stands there counts as put by us, whatever it is: a person has said so.
     pub ours: bool,
+    /// The digests of what the archive of a session that leaves holds ([`short_digest`]).
+    pub archived: Option<&'a BTreeMap<PathBuf, String>>,
     /// Whether to stop.
     pub stop: &'a Stop,
 }
@@ -219,7 +222,9 @@ impl Comparison<'_> {
             _ => None,
         };
         let same = holds_here == holds_there;
-        let as_put = same || self.is_as_put(path, holds_there.as_ref(), put);
+        let as_put = same
+            || self.is_as_put(path, holds_there.as_ref(), put)
+            || there.is_some_and(|meta| self.is_still_here(path, meta, holds_there.as_ref(), put));
         compared.overrides |= !as_put && self.ours;
         if !as_put && !self.ours {
             let here_too = holds_here.as_ref() != put.map(|put| &put.holds);
@@ -287,6 +292,23 @@ impl Comparison<'_> {
             .into_iter()
             .flatten();
         there == put || nothing(there) && nothing(put) || begun.any(|begun| begun.as_ref() == there)
+    }
+
+    /// Whether a hard link of ours, through which somebody has written since, is not the last name of what it holds now.
+    fn is_still_here(
+        &self,
+        path: &Path,
+        meta: &Meta,
+        there: Option<&Holds>,
+        put: Option<&Noted>,
+    ) -> bool {
+        let ours = self.put.is_some_and(|put| put.mode == RelayMode::Hardlink)
+            && put.is_some_and(|put| put.there.is_some_and(|seen| seen.same_file(meta)));
+        let archived = || match (self.archived.and_then(|files| files.get(path)), there) {
+            (Some(archived), Some(Holds::File(there))) => *archived == short_digest(there),
+            _ => false,
+        };
+        ours && (meta.nlink > 1 || archived())
     }
 
     fn there_holds(

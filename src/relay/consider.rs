@@ -17,6 +17,7 @@ use super::sync::Request;
 use crate::base::{Context, Error, Result};
 use crate::disk::{self, Dir, FileKind, Meta};
 use crate::home::{self, Entry, Home, Index, OnFind, RelayMode, SessionId, Status};
+use crate::pack::Pack;
 
 /// A session, and the work that it makes.
 #[derive(Debug)]
@@ -79,6 +80,7 @@ enum There {
 
 /// What sessions are considered by.
 pub struct Considering<'a> {
+    home: &'a Home,
     relay: &'a Relay,
     request: &'a Request,
     record: &'a Record,
@@ -94,7 +96,7 @@ impl<'a> Considering<'a> {
     /// # Errors
     /// A home whose sessions can not be opened.
     pub fn new(
-        home: &Home,
+        home: &'a Home,
         relay: &'a Relay,
         request: &'a Request,
         record: &'a Record,
@@ -104,6 +106,7 @@ impl<'a> Considering<'a> {
         let sessions =
             Dir::open(&path).map_err(|e| Error::io("can not open the folder", &path, e))?;
         Ok(Considering {
+            home,
             relay,
             request,
             record,
@@ -268,6 +271,7 @@ impl<'a> Considering<'a> {
             check,
             all_again: check.is_some() && !put.is_none_or(checked),
             ours: self.is_ours(id),
+            archived: None,
             stop: self.context.stop,
         }
     }
@@ -280,6 +284,12 @@ impl<'a> Considering<'a> {
         put: Option<&Put>,
     ) -> Result<Compared> {
         self.comparison(id, here, there, put).run()
+    }
+
+    /// Whether a sync that was killed was about to take the link that the session was, or to make it.
+    fn begun_to_go(&self, id: &str) -> bool {
+        let begun = self.record.begun.get(id);
+        begun.is_some_and(|begun| begun.contains_key(Path::new("")))
     }
 
     /// As copies or hard links.
@@ -298,7 +308,9 @@ impl<'a> Considering<'a> {
         };
         // What a link of ours has shown was not put there file by file.
         let files = put.filter(|put| put.mode != RelayMode::Symlink);
-        let link_gone = put.is_some() && files.is_none() && side.is_none() && former_link.is_none();
+        let nothing = side.is_none() && former_link.is_none();
+        let link_gone =
+            nothing && put.is_some() && files.is_none() && !self.begun_to_go(&session.id);
         let compared = self.compare(&session.id, Some(here), side.as_ref(), files)?;
         let renewed = put.is_none_or(|put| !same_but_names(put, &new)) || compared.renewed;
         let is_there = side.is_some();
@@ -404,6 +416,20 @@ impl<'a> Considering<'a> {
         })
     }
 
+    /// The digests of what the archive of a session holds, where a hard link may have been the last name of something newer than what
+    /// was recorded.
+    fn archived(&self, id: &str, put: &Put) -> Option<BTreeMap<PathBuf, String>> {
+        if put.mode != RelayMode::Hardlink {
+            return None;
+        }
+        let id = SessionId::adopt(id).ok()?;
+        let pack = Pack::open(&self.home.archive_of(&id)).ok()?;
+        let members = pack.manifest()?.members.iter();
+        let files =
+            members.filter_map(|member| Some((member.path.to_path_buf(), member.blake3.clone()?)));
+        Some(files.collect())
+    }
+
     fn leave(&self, session: &mut Session, put: &Put) -> Result<Option<Work>> {
         session.state = State::Removed;
         let is_link = put.mode == RelayMode::Symlink;
@@ -411,8 +437,12 @@ impl<'a> Considering<'a> {
             There::Nothing => (Compared::default(), None),
             There::OurLink(meta) => (Compared::default(), Some(meta)),
             There::Folder(side) if !is_link => {
-                let compared = self.compare(&session.id, None, Some(&side), Some(put))?;
-                (compared, None)
+                let archived = self.archived(&session.id, put);
+                let comparison = Comparison {
+                    archived: archived.as_ref(),
+                    ..self.comparison(&session.id, None, Some(&side), Some(put))
+                };
+                (comparison.run()?, None)
             }
             There::Folder(Side { meta, .. }) | There::Strange(meta) => {
                 let changed = Some(meta.mtime.timestamp());

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::compare::{Difference, Leak};
+use super::compare::{Difference, Happened, Leak};
 use super::devices::Holder;
 use super::names::BadName;
 use super::place::Relay;
@@ -121,6 +121,39 @@ impl Session {
             unreadable: Vec::new(),
             left_out: Vec::new(),
             written_through: 0,
+        }
+    }
+
+    /// What becomes of it, in a word or two.
+    pub fn word(&self) -> &'static str {
+        match (self.state, self.why) {
+            (State::Same, _) => "same",
+            (State::Sent, _) => "not sent yet",
+            (State::Updated, _) => "changed here",
+            (State::Removed, _) => "to remove",
+            (State::Held, Some(Why::Lease)) => "held",
+            (State::Held, Some(Why::ChangedThere)) => self.changed(),
+            (State::Held, Some(Why::Secret)) => "a secret",
+            (State::Held, Some(Why::Name)) => "a bad name",
+            (State::Held, Some(Why::Clash)) => "a clash of names",
+            (State::Held, Some(Why::Unreadable)) => "unreadable",
+            (State::Held, Some(Why::MissingHere)) => "missing here",
+            (State::Held, Some(Why::EmptiedHere)) => "emptied here",
+            (State::Held, Some(Why::Failed) | None) => "failed",
+        }
+    }
+
+    fn changed(&self) -> &'static str {
+        let here = self
+            .differences
+            .iter()
+            .any(|difference| difference.here_too);
+        let deleted =
+            |d: &Difference| d.path.as_os_str().is_empty() && d.there == Happened::Deleted;
+        match (here, self.differences.iter().any(deleted)) {
+            (_, true) => "deleted there",
+            (true, _) => "changed on both sides",
+            (false, _) => "changed there",
         }
     }
 

@@ -59,7 +59,7 @@ fn write(out: &mut String, told: &Outcome, console: &Console, ctx: &Context) {
         };
         rows.push([
             human::name(&session.id).into_owned(),
-            told::word(session),
+            session.word().to_owned(),
             age(newest(|d| d.changed_here)),
             age(newest(|d| d.changed_there)),
             told::more(session),

@@ -90,7 +90,7 @@ pub(super) fn warn(told: &Outcome, warns: bool, global: &Global, console: &Conso
             ));
             continue;
         }
-        console.warn(&format!("{name} was held back: {}", word(session)));
+        console.warn(&format!("{name} was held back: {}", session.word()));
         for line in lines(session, console.verbose) {
             console.say(&format!("  {line}\n"));
         }
@@ -159,39 +159,6 @@ fn hints(told: &Outcome, again: &str) -> Vec<String> {
 
 fn date(at: jiff::Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M UTC").to_string()
-}
-
-/// What becomes of a session, in a word or two.
-pub(super) fn word(session: &Session) -> String {
-    match (session.state, session.why) {
-        (State::Same, _) => "same",
-        (State::Sent, _) => "not sent yet",
-        (State::Updated, _) => "changed here",
-        (State::Removed, _) => "to remove",
-        (State::Held, Some(Why::Lease)) => "held",
-        (State::Held, Some(Why::ChangedThere)) => changed(session),
-        (State::Held, Some(Why::Secret)) => "a secret",
-        (State::Held, Some(Why::Name)) => "a bad name",
-        (State::Held, Some(Why::Clash)) => "a clash of names",
-        (State::Held, Some(Why::Unreadable)) => "unreadable",
-        (State::Held, Some(Why::MissingHere)) => "missing here",
-        (State::Held, Some(Why::EmptiedHere)) => "emptied here",
-        (State::Held, Some(Why::Failed) | None) => "failed",
-    }
-    .to_owned()
-}
-
-fn changed(session: &Session) -> &'static str {
-    let here = session
-        .differences
-        .iter()
-        .any(|difference| difference.here_too);
-    let deleted = |d: &Difference| d.path.as_os_str().is_empty() && d.there == Happened::Deleted;
-    match (here, session.differences.iter().any(deleted)) {
-        (_, true) => "deleted there",
-        (true, _) => "changed on both sides",
-        (false, _) => "changed there",
-    }
 }
 
 /// More of it, in some words.

@@ -37,7 +37,7 @@ impl Considering<'_> {
                 shown.overrides = compared.overrides;
                 Some(all_of(side))
             }
-            There::Nothing if was_link.is_some() && !is_ours => {
+            There::Nothing if put.is_some() && !is_ours => {
                 let begun = self.record.begun.contains_key(&session.id);
                 let gone = (!begun).then(|| whole(Happened::Deleted, None));
                 shown.differences.extend(gone);
