@@ -36,4 +36,11 @@ impl Allowed {
     pub fn allows(&self, found: &Match) -> bool {
         self.0.contains(&found.digest)
     }
+
+    /// The digests, in order.
+    pub(super) fn digests(&self) -> Vec<&str> {
+        let mut digests: Vec<&str> = self.0.iter().map(String::as_str).collect();
+        digests.sort_unstable();
+        digests
+    }
 }

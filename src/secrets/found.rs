@@ -23,6 +23,23 @@ pub struct Match {
     pub digest: String,
 }
 
+impl Match {
+    /// The text that it was found in, up to the secret, and then what is shown of the secret.
+    pub fn cut(&self, text: &[u8]) -> Vec<u8> {
+        let line = usize::try_from(self.line).unwrap_or(usize::MAX) - 1;
+        let column = usize::try_from(self.column).unwrap_or(usize::MAX) - 1;
+        let lines = text.split_inclusive(|b| *b == b'\n').take(line);
+        let before: usize = lines.map(<[u8]>::len).sum();
+        // Characters, as they were counted: bytes that go on with one do not count.
+        let begins = |(_, byte): &(usize, &u8)| **byte & 0xC0 != 0x80;
+        let mut characters = text[before..].iter().enumerate().filter(begins);
+        let upto = characters
+            .nth(column)
+            .map_or(text.len(), |(at, _)| before + at);
+        [&text[..upto], self.shown.as_bytes()].concat()
+    }
+}
+
 /// How many hex digits of the digest are kept: 128 bits, so that two secrets do not meet.
 pub(super) const DIGITS: usize = 32;
 

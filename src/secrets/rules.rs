@@ -25,6 +25,8 @@ pub struct Rules {
     pub(super) rules: Vec<Rule>,
     pub(super) allowlists: Vec<General>,
     pub(super) keywords: Keywords,
+    /// Of the texts that they were read from.
+    pub(super) digest: disk::Digest,
 }
 
 /// An allowlist of the whole file.
@@ -78,7 +80,9 @@ impl Rules {
         for rule in &built_in.rules {
             rules.push(Rule::compile(rule, true).map_err(flawed)?);
         }
+        let own_text = own.map_or(String::new(), |(_, text)| format!("\0{text}"));
         Ok(Rules {
+            digest: disk::digest(format!("{BUILT_IN}{own_text}").as_bytes()),
             keywords: Keywords::new(&rules)?,
             rules,
             allowlists,

@@ -11,11 +11,11 @@ use super::view::Reading;
 use super::{Match, Rules, entropy, found, view};
 
 /// A secret, while it is not known yet whether another rule knows it better.
-struct Hit {
+pub(super) struct Hit {
     rule: usize,
     reading: usize,
     /// In the reading; at last, in the text.
-    from: usize,
+    pub from: usize,
     to: usize,
     secret: Vec<u8>,
 }
@@ -26,21 +26,35 @@ impl Rules {
     ///
     /// Of UTF-16 the line and the column are those of the text.
     pub fn scan(&self, path: &Path, content: &[u8]) -> Vec<Match> {
-        let path = path.as_os_str().as_encoded_bytes();
-        let general = self.allowlists.iter();
-        if general
-            .filter(|general| general.targets.is_none())
-            .any(|general| general.allowlist.allows_file(path))
-        {
+        if self.pass_by(path) {
             return Vec::new();
         }
         let text = view::text(content);
-        let readings = view::readings(&text);
+        let mut secrets = Secrets::new(usize::MAX);
+        let mut place = Place::default();
+        let hits = self.hits(path, &text, &mut BTreeSet::new());
+        secrets.gather(&text, &mut place, hits);
+        self.told(path, secrets)
+    }
+
+    /// Whether the files of this path are not looked at.
+    pub(super) fn pass_by(&self, path: &Path) -> bool {
+        let path = path.as_os_str().as_encoded_bytes();
+        let general = self.allowlists.iter();
+        general
+            .filter(|general| general.targets.is_none())
+            .any(|general| general.allowlist.allows_file(path))
+    }
+
+    /// Where the secrets stand in a text, in order and apart from each other. `whole` are the rules of a person that
+    /// look at all of it because a keyword was there: it grows.
+    pub(super) fn hits(&self, path: &Path, text: &[u8], whole: &mut BTreeSet<usize>) -> Vec<Hit> {
+        let path = path.as_os_str().as_encoded_bytes();
+        let readings = view::readings(text);
         let mut hits = Vec::new();
-        let mut whole = BTreeSet::new();
         for (reading, read) in readings.iter().enumerate() {
             let text = &*read.text;
-            let places = self.keywords.places(read, &mut whole);
+            let places = self.keywords.places(read, whole);
             for (rule, places) in places.iter().enumerate() {
                 if !places.is_empty() {
                     self.try_rule(rule, path, text, places, |from, to| {
@@ -56,8 +70,24 @@ impl Rules {
             }
         }
         lead_back(&readings, &mut hits);
+        apart(hits)
+    }
+
+    /// What is reported: files that are secret as such, then what was found inside.
+    pub(super) fn told(&self, path: &Path, secrets: Secrets) -> Vec<Match> {
+        let path = path.as_os_str().as_encoded_bytes();
         let mut matches: Vec<Match> = self.files_as_such(path).collect();
-        matches.extend(self.told(&text, once_each(apart(hits))));
+        matches.extend(secrets.kept.into_iter().map(|secret| {
+            let rule = &self.rules[secret.rule];
+            Match {
+                rule: rule.id.clone(),
+                description: rule.description.clone(),
+                line: secret.place.line,
+                column: secret.place.column,
+                shown: found::masked(&secret.content),
+                digest: found::digest(&rule.id, &secret.content),
+            }
+        }));
         matches
     }
 
@@ -128,35 +158,6 @@ impl Rules {
                 shown: "the whole file".to_owned(),
                 digest: found::digest(&rule.id, path),
             })
-    }
-
-    /// What is reported. The hits are in order.
-    fn told(&self, text: &[u8], hits: Vec<Hit>) -> impl Iterator<Item = Match> {
-        let (mut at, mut line, mut column) = (0, 1, 1);
-        hits.into_iter().map(move |hit| {
-            let passed = &text[at..hit.from];
-            let lines = memchr::memchr_iter(b'\n', passed).count() as u64;
-            let in_line = match memchr::memrchr(b'\n', passed) {
-                Some(end) => {
-                    column = 1;
-                    &passed[end + 1..]
-                }
-                None => passed,
-            };
-            // Bytes that go on with a character are not counted.
-            column += in_line.iter().filter(|byte| **byte & 0xC0 != 0x80).count() as u64;
-            line += lines;
-            at = hit.from;
-            let rule = &self.rules[hit.rule];
-            Match {
-                rule: rule.id.clone(),
-                description: rule.description.clone(),
-                line,
-                column,
-                shown: found::masked(&hit.secret),
-                digest: found::digest(&rule.id, &hit.secret),
-            }
-        })
     }
 }
 
@@ -234,18 +235,82 @@ fn apart(mut hits: Vec<Hit>) -> Vec<Hit> {
     kept.into_values().collect()
 }
 
-/// Each secret where it stands first, under the best rule that has found it.
-fn once_each(hits: Vec<Hit>) -> Vec<Hit> {
-    let mut first: HashMap<Vec<u8>, usize> = HashMap::new();
-    let mut kept: Vec<Hit> = Vec::new();
-    for hit in hits {
-        match first.get(&hit.secret) {
-            Some(known) => kept[*known].rule = kept[*known].rule.min(hit.rule),
-            None => {
-                first.insert(hit.secret.clone(), kept.len());
-                kept.push(hit);
+/// A line and a column, from 1.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    line: u64,
+    /// In characters.
+    column: u64,
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place { line: 1, column: 1 }
+    }
+}
+
+impl Place {
+    /// Goes past a text.
+    pub(super) fn pass(&mut self, text: &[u8]) {
+        let in_line = match memchr::memrchr(b'\n', text) {
+            Some(end) => {
+                self.line += memchr::memchr_iter(b'\n', text).count() as u64;
+                self.column = 1;
+                &text[end + 1..]
+            }
+            None => text,
+        };
+        // Bytes that go on with a character are not counted.
+        self.column += in_line.iter().filter(|byte| **byte & 0xC0 != 0x80).count() as u64;
+    }
+}
+
+/// A secret and where it stands first.
+struct Secret {
+    /// The best rule that has found it.
+    rule: usize,
+    place: Place,
+    content: Vec<u8>,
+}
+
+/// The secrets of a file, each once, in order of place.
+pub(super) struct Secrets {
+    kept: Vec<Secret>,
+    known: HashMap<Vec<u8>, usize>,
+    most: usize,
+}
+
+impl Secrets {
+    /// None yet; of more than `most` the first ones are kept.
+    pub(super) fn new(most: usize) -> Secrets {
+        Secrets {
+            kept: Vec::new(),
+            known: HashMap::new(),
+            most,
+        }
+    }
+
+    /// Takes the hits in a piece of text that begins at `place`, which goes on to the last of them. They are in order.
+    pub(super) fn gather(&mut self, text: &[u8], place: &mut Place, hits: Vec<Hit>) {
+        let mut at = 0;
+        for hit in hits {
+            place.pass(&text[at..hit.from]);
+            at = hit.from;
+            match self.known.get(&hit.secret) {
+                Some(known) => {
+                    let known = &mut self.kept[*known];
+                    known.rule = known.rule.min(hit.rule);
+                }
+                None if self.kept.len() < self.most => {
+                    self.known.insert(hit.secret.clone(), self.kept.len());
+                    self.kept.push(Secret {
+                        rule: hit.rule,
+                        place: *place,
+                        content: hit.secret,
+                    });
+                }
+                None => {}
             }
         }
     }
-    kept
 }

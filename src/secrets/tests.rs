@@ -1,6 +1,7 @@
 //! What is found, what is not, and how it is told. Secrets are put together when the tests run, so that no scanner
 //! trips over this file.
 
+mod checking;
 mod own;
 mod properties;
 mod samples;

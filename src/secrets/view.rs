@@ -15,21 +15,72 @@ const LAYERS: usize = 4;
 
 /// The text of a file as UTF-8: UTF-16 with its mark is decoded, anything else is taken as it is.
 pub(super) fn text(content: &[u8]) -> Cow<'_, [u8]> {
-    let big_endian = match content {
-        [0xFE, 0xFF, ..] => true,
-        // The mark of UTF-32; what it marks is found nowhere.
-        [0xFF, 0xFE, 0, 0, ..] => return Cow::Borrowed(content),
-        [0xFF, 0xFE, ..] => false,
-        _ => return Cow::Borrowed(content),
-    };
-    let units = content[2..].chunks_exact(2).map(|pair| match big_endian {
-        true => u16::from_be_bytes([pair[0], pair[1]]),
-        false => u16::from_le_bytes([pair[0], pair[1]]),
-    });
-    let mut decoded = String::with_capacity(content.len() / 2);
-    decoded
-        .extend(char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)));
-    Cow::Owned(decoded.into_bytes())
+    let mut decoder = Decoder::new(content);
+    if decoder.utf16.is_none() {
+        return Cow::Borrowed(content);
+    }
+    let mut decoded = Vec::with_capacity(content.len() / 2);
+    decoder.push(content, true, &mut decoded);
+    Cow::Owned(decoded)
+}
+
+/// The text of a file that comes in pieces.
+pub(super) struct Decoder {
+    utf16: Option<Utf16>,
+}
+
+struct Utf16 {
+    big_endian: bool,
+    mark_is_due: bool,
+    /// The first half of a pair.
+    half: Option<u16>,
+}
+
+impl Decoder {
+    /// For a file that begins so: at least four bytes, where it has them.
+    pub(super) fn new(beginning: &[u8]) -> Decoder {
+        let big_endian = match beginning {
+            [0xFE, 0xFF, ..] => Some(true),
+            // The mark of UTF-32; what it marks is found nowhere.
+            [0xFF, 0xFE, 0, 0, ..] => None,
+            [0xFF, 0xFE, ..] => Some(false),
+            _ => None,
+        };
+        Decoder {
+            utf16: big_endian.map(|big_endian| Utf16 {
+                big_endian,
+                mark_is_due: true,
+                half: None,
+            }),
+        }
+    }
+
+    /// Appends the text of the next piece. Each but the last has an even length.
+    pub(super) fn push(&mut self, piece: &[u8], is_last: bool, text: &mut Vec<u8>) {
+        let Some(utf16) = &mut self.utf16 else {
+            text.extend_from_slice(piece);
+            return;
+        };
+        let mark = match std::mem::take(&mut utf16.mark_is_due) {
+            true => 2,
+            false => 0,
+        };
+        let big_endian = utf16.big_endian;
+        let pairs = piece.get(mark..).unwrap_or_default().chunks_exact(2);
+        let mut units: Vec<u16> = utf16.half.take().into_iter().collect();
+        units.extend(pairs.map(|pair| match big_endian {
+            true => u16::from_be_bytes([pair[0], pair[1]]),
+            false => u16::from_le_bytes([pair[0], pair[1]]),
+        }));
+        if !is_last {
+            utf16.half = units.pop_if(|unit| (0xD800..0xDC00).contains(unit));
+        }
+        let mut buffer = [0; 4];
+        for unit in char::decode_utf16(units) {
+            let c = unit.unwrap_or(char::REPLACEMENT_CHARACTER);
+            text.extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+        }
+    }
 }
 
 /// A text, read in one way.

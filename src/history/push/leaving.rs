@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use git2::{ErrorCode, ObjectType, Oid, Sort};
@@ -359,7 +359,7 @@ fn in_file(
     }
     let in_name = rules.scan(Path::new(""), &file.path);
     let shown = match in_name.first() {
-        Some(first) => cut(&file.path, first),
+        Some(first) => PathBuf::from(OsStr::from_bytes(&first.cut(&file.path))),
         None => path.to_path_buf(),
     };
     let tell = |part, found: Match, into: &mut Vec<Found>| {
@@ -384,25 +384,4 @@ fn in_file(
         }
     }
     Ok(())
-}
-
-/// A name that holds a secret, up to it, and then what is shown of the secret.
-fn cut(path: &[u8], first: &Match) -> std::path::PathBuf {
-    let line = usize::try_from(first.line).unwrap_or(usize::MAX) - 1;
-    let column = usize::try_from(first.column).unwrap_or(usize::MAX) - 1;
-    let before: usize = path
-        .split_inclusive(|b| *b == b'\n')
-        .take(line)
-        .map(<[u8]>::len)
-        .sum();
-    // Characters, as they were counted: bytes that go on with one do not count.
-    let begins = |(_, byte): &(usize, &u8)| **byte & 0xC0 != 0x80;
-    let upto = path[before..]
-        .iter()
-        .enumerate()
-        .filter(begins)
-        .nth(column)
-        .map_or(path.len(), |(at, _)| before + at);
-    let kept = [&path[..upto], first.shown.as_bytes()].concat();
-    Path::new(OsStr::from_bytes(&kept)).to_path_buf()
 }
