@@ -15,6 +15,7 @@
 //! | [`history`] | session text in git: commit, log, diff, bring back, push, keep small |
 //! | [`archive`] | a session ⇄ `archive/<id>.tar.zst` |
 //! | [`backup`] | the cold stores: packs of what changed, snapshots, retention, bringing back |
+//! | [`relay`] | what goes to other devices, and what is looked at before: export |
 //! | [`browse`] | list sessions, show and search what is in them, also in archives |
 //! | [`pack`] | the .tar.zst format: write, read, verify, one member out of many |
 //! | [`home`] | the layout of a home: settings, index, session records, lock, journal, swap, trash |
@@ -52,6 +53,7 @@ pub mod migrate;
 pub mod nightly;
 pub mod pack;
 pub mod paths;
+pub mod relay;
 pub mod rotate;
 pub mod secrets;
 pub mod sessions;

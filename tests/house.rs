@@ -19,7 +19,7 @@ const FLOORS: [&[&str]; 8] = [
     &["state"],
     &["home"],
     &[
-        "archive", "backup", "browse", "check", "history", "migrate", "rotate", "sessions",
+        "archive", "backup", "browse", "check", "history", "migrate", "relay", "rotate", "sessions",
     ],
     &["disaster", "doctor", "nightly"],
     &["cli"],

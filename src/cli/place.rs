@@ -68,7 +68,7 @@ pub(super) fn again(global: &Global) -> String {
 }
 
 /// The verbs that need the same home again.
-const VERBS: [&str; 24] = [
+const VERBS: [&str; 25] = [
     "archive",
     "backup",
     "check",
@@ -77,6 +77,7 @@ const VERBS: [&str; 24] = [
     "doctor",
     "drill",
     "du",
+    "export",
     "history",
     "index",
     "label",
