@@ -22,6 +22,8 @@ mod names;
 mod packed;
 mod prepare;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use prepare::Ready;
 
