@@ -257,6 +257,62 @@ fn a_secret_keeps_an_item_here() {
     }
 }
 
+/// Kinds that are told apart in how they are shown: long and short, of one line and of many, vague and plain.
+#[test]
+fn secrets_of_every_form_are_named_and_never_printed() {
+    let place = place();
+    let line = "kJ8sD2mQ4vX7zB1nL5tR9wY3cF6gH0pA8eU2iO4kJ7sD1mQ5vX9zB3nL6tR0wY";
+    let secrets = [
+        (
+            "private-key",
+            format!("-----BEGIN {}-----\n{line}\n{line}\n", "RSA PRIVATE KEY"),
+            line,
+        ),
+        (
+            "generic-password",
+            format!("数据库密码：{}，不要外传", "Wq7!pLm2x"),
+            "Wq7!pLm2x",
+        ),
+        (
+            "basic-auth-url",
+            format!("https://me:{}@a.org/x", "Zr5-tKq8"),
+            "Zr5-tKq8",
+        ),
+        (
+            "generic-key",
+            format!("my_{}: \"{}\"", "token", &line[..30]),
+            &line[..30],
+        ),
+        ("jwt", format!("{}{line}.eyJ{line}.{line}", "eyJ"), line),
+    ];
+    for (rule, text, _) in &secrets {
+        place.put_home(&format!("sessions/{ID}/artifacts/{rule}.txt"), text);
+    }
+    for more in [
+        &[][..],
+        &["-v"],
+        &["-n"],
+        &["--json"],
+        &["--json", "-n", "-v"],
+    ] {
+        let ran = place.run([&["export", "crawler", "--to", "out"][..], more].concat());
+        ran.expect(3);
+        for (rule, _, secret) in &secrets {
+            for told in [&ran.stdout, &ran.stderr] {
+                for part in secret.as_bytes().windows(7) {
+                    let part = std::str::from_utf8(part).unwrap();
+                    assert!(!told.contains(part), "{rule}: {part} in {ran:#?}");
+                }
+            }
+            assert!(
+                ran.stdout.contains(rule) || ran.stderr.contains(rule),
+                "{rule}: {ran:#?}"
+            );
+        }
+    }
+    assert_eq!(names(place.path("out")), [""; 0]);
+}
+
 #[test]
 fn a_secret_in_the_path_that_is_named() {
     let place = place();
@@ -482,6 +538,47 @@ fn names_that_others_do_not_take_are_noted() {
         .expect(0);
     let value: Value = place.json(["export", "crawler/artifacts", "--to", "out", "-n"]);
     assert_eq!(value["refused"][0]["inside"]["path"], "artifacts");
+}
+
+/// A kill leaves a whole pack, or nothing under a name that anybody looks for; and the home as it was.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_kill_leaves_nothing_half() {
+    for (failpoint, spec) in [
+        ("export.published", "crawler"),
+        ("export.copied", "crawler/memory"),
+    ] {
+        for archived in [false, true] {
+            let place = place();
+            if archived {
+                place.ok(["archive", ID, "-q"]);
+            }
+            let before = place.apart_from_own();
+            let env = [("WBHOME_FAILPOINT", failpoint)];
+            let ran = place.run_with(&env, &["export", spec, "--to", "out"]);
+            assert_eq!(ran.code, None, "{ran:?}");
+            assert_eq!(differences(&before, &place.apart_from_own()), "");
+            let there = names(place.path("out"));
+            assert_eq!(there.len(), 1);
+            match spec {
+                "crawler" => {
+                    assert_eq!(there[0], "20240603_crawler.tar.zst");
+                    place
+                        .run(["export", spec, "--to", "out"])
+                        .expect(1)
+                        .says(&["there already"]);
+                }
+                _ => {
+                    assert!(there[0].starts_with(".wbhome-tmp-"), "{there:?}");
+                    place.ok(["export", spec, "--to", "out"]);
+                    assert_eq!(place.text("out/memory/记忆/长期.md"), "数据\n".repeat(500));
+                }
+            }
+            // What was unpacked goes with the next command that takes the lock.
+            place.ok(["index", "-q"]);
+            assert_eq!(names(place.home().join(".wbhome/tmp")), [""; 0]);
+        }
+    }
 }
 
 /// Nobody who merely stands in a folder is led to its rules, and its allow list.

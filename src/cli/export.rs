@@ -21,7 +21,7 @@ use crate::secrets::Check;
 /// So many findings of an item are named when not all are.
 const NAMED: usize = 20;
 
-/// Put a session, or something in one, into a folder, to be carried or uploaded by hand
+/// Put sessions, or what is in them, into a folder, to be carried by hand
 ///
 /// A session becomes one .tar.zst, which `tar --zstd -xf` unpacks too; a file or folder in one is copied as it is. All of
 /// it is looked at for secrets first: an item in which one is found stays here, unless [secrets] on_find is "warn". What is
