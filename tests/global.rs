@@ -619,7 +619,7 @@ fn usage_errors_as_json() {
     assert_snapshot!(message(&["ls", "--since", "tomorrowish"]), @r"`tomorrowish` is not a moment");
     assert_snapshot!(message(&["ls", "-q", "-v"]), @r"the argument '--quiet' cannot be used with '--verbose'");
     assert_snapshot!(message(&["index", "--lock-wait", "soon"]), @r"invalid value 'soon' for '--lock-wait <DURATION>': `soon` is not a duration; write a number and a unit, such as 90s, 15m, 12h, 14d or 2w");
-    assert_snapshot!(message(&[]), @r"'wbhome' requires a subcommand but one was not provided [subcommands: init, new, ls, show, path, search, du, label, mv, rm, restore, history, diff, index, check, commit, archive, unarchive, rotate, backup, drill, doctor, relink, migrate, nightly, schedule, completions, shell-init, man]");
+    assert_snapshot!(message(&[]), @r"'wbhome' requires a subcommand but one was not provided [subcommands: init, new, ls, show, path, search, du, label, mv, rm, restore, history, diff, index, check, commit, archive, unarchive, rotate, backup, drill, doctor, export, relink, migrate, nightly, schedule, completions, shell-init, man]");
 }
 
 #[test]
@@ -910,7 +910,7 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 72] = [
+    const ELSEWHERE: [(&str, &str); 74] = [
         ("relay.begun", "tests/relay_kill.rs"),
         ("relay.put", "tests/relay_kill.rs"),
         ("relay.removed", "tests/relay_kill.rs"),
@@ -981,6 +981,8 @@ mod killed {
         ("cut.cleared", "tests/rotate_kill.rs"),
         ("cut.unblanked", "tests/rotate_kill.rs"),
         ("cut.blanked", "tests/rotate_kill.rs"),
+        ("export.copied", "tests/export.rs"),
+        ("export.published", "tests/export.rs"),
         ("cut.rest", "tests/rotate_kill.rs"),
         ("cut.truncated", "tests/rotate_kill.rs"),
     ];

@@ -406,6 +406,23 @@ documents! {
     "session to archive" ToArchive {
         id: String, files: u64, bytes: u64, last_activity: Null<Timestamp>, archive: bool,
     }
+    "wbhome/export/1" Export {
+        schema: String, exported: Vec<ExportItem>, held_back: Vec<ExportItem>, refused: Vec<RefusedItem>,
+        interrupted: bool,
+    }
+    "wbhome/export-plan/1" ExportPlan {
+        schema: String, items: Vec<ExportItem>, held_back: Vec<ExportItem>, refused: Vec<RefusedItem>,
+    }
+    "exported item" ExportItem {
+        id: String, inside: Null<Location>, kind: String, from: String, to: Location, files: u64, bytes: u64,
+        written: Null<u64>, logs: u64, left_out: Vec<NotPacked>, being_written: Vec<Location>,
+        findings: Vec<ExportFinding>, allowed: u64, notes: Vec<String>,
+    }
+    "secret in an item" ExportFinding {
+        part: String, path: String, path_bytes: Absent<String>, rule: String, description: String, line: u64,
+        column: u64, shown: String, digest: String,
+    }
+    "refused item" RefusedItem { id: String, inside: Null<Location>, why: String, hints: Vec<String>, }
     "wbhome/unarchive/1" Unarchive {
         schema: String, sessions: Vec<SessionBack>, already: Vec<String>, refused: Vec<RefusedSession>,
         interrupted: bool,
@@ -1748,6 +1765,52 @@ fn schedule() {
     assert_eq!(whats, ["write", "write", "run", "run", "run"]);
     let removed: Schedule = read("schedule/1", &run(&["remove"]));
     assert!(removed.done && removed.with.0.is_none() && removed.steps.is_empty());
+}
+
+#[test]
+fn export() {
+    let place = Place::with_sessions();
+    let token = ["ghp", "_", "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"].concat();
+    place.put_home("sessions/20240604_数据清洗/artifacts/key.txt", &token);
+    place.put_home("sessions/20240603_crawler/logs/run.log", "x");
+    std::fs::create_dir(place.path("out")).unwrap();
+    let fifo = place.home().join("sessions/20240603_crawler/artifacts/p");
+    let made = std::process::Command::new("mkfifo").arg(fifo).status();
+    assert!(made.unwrap().success());
+    let args = [
+        "export",
+        "20240603_crawler",
+        "20240603_crawler/context",
+        "20240604_数据清洗",
+        "20240605_api_refactor/没有",
+        "--to",
+        "out",
+    ];
+    let ran = json(&place, &[&args[..], &["-n"]].concat());
+    let plan: ExportPlan = read("export-plan/1", ran.expect(3));
+    assert_eq!(
+        (plan.items.len(), plan.held_back.len(), plan.refused.len()),
+        (2, 1, 1)
+    );
+    assert!(plan.items[0].written.0.is_none());
+    let ran = json(&place, &args);
+    let done: Export = read("export/1", ran.expect(3));
+    let [pack, folder] = &done.exported[..] else {
+        panic!("two");
+    };
+    assert_eq!(
+        (pack.kind.as_str(), pack.logs, pack.left_out.len()),
+        ("session", 1, 1)
+    );
+    assert!(pack.inside.0.is_none() && pack.written.0.is_some() && !done.interrupted);
+    assert_eq!(
+        (folder.kind.as_str(), folder.from.as_str()),
+        ("folder", "folder")
+    );
+    let finding = &done.held_back[0].findings[0];
+    assert_eq!((finding.part.as_str(), finding.line), ("content", 1));
+    assert_eq!(finding.path, "20240604_数据清洗/artifacts/key.txt");
+    assert!(done.refused[0].why.contains("there is no"));
 }
 
 #[test]

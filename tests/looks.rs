@@ -1253,6 +1253,10 @@ fn help() {
                    backup, prune
       schedule     Have the machine run `wbhome nightly` every night
 
+    Sharing:
+      export       Put sessions, or what is in them, into a folder, to be carried by
+                   hand
+
     In the shell:
       completions  Print what turns completion on in a shell
       shell-init   Print what a shell takes in at its start: completion, and wbcd

@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
-    archive, backup, check, commit, complete, diff, doctor, drill, du, history, index, init, label,
-    ls, man, migrate, mv, new, nightly, path, relay, relink, restore, rm, rotate, schedule, search,
-    shell_init, show, unarchive,
+    archive, backup, check, commit, complete, diff, doctor, drill, du, export, history, index,
+    init, label, ls, man, migrate, mv, new, nightly, path, relay, relink, restore, rm, rotate,
+    schedule, search, shell_init, show, unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -112,6 +112,7 @@ pub(super) enum Verb {
     Backup(backup::BackupArgs),
     Drill(drill::DrillArgs),
     Doctor(doctor::DoctorArgs),
+    Export(export::ExportArgs),
     Relink(relink::RelinkArgs),
     Migrate(migrate::MigrateArgs),
     Nightly(nightly::NightlyArgs),

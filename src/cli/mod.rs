@@ -19,6 +19,7 @@ mod doctor;
 mod drill;
 mod du;
 mod errors;
+mod export;
 mod findings;
 mod followed;
 mod help;
@@ -121,6 +122,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Backup(args) => backup::run(args, global, console, ctx),
         Verb::Drill(args) => drill::run(args, global, console, ctx),
         Verb::Doctor(args) => doctor::run(args, global, console, ctx),
+        Verb::Export(args) => export::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),
         Verb::Rotate(args) => rotate::run(args, global, console, ctx),
         Verb::Relay(args) => relay::run(args, global, console, ctx),

@@ -22,7 +22,7 @@ const FIRST_FRAME: u64 = 128 << 20;
 const FRAME: u64 = 64 << 20;
 
 /// Everything that will be packed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Survey {
     pub(super) top: String,
     pub(super) members: Vec<Member>,

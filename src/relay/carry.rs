@@ -193,7 +193,8 @@ impl Carrying<'_> {
                 link(to, name, instead, |new| to.hard_link(from, name, new)).map_err(fail)?
             }
             Holds::File(digest) => {
-                let copy = self.copy(from, name, to, *digest, path, buffers)?;
+                let wanted = (*digest, noted.size);
+                let copy = self.copy(from, name, to, wanted, path, buffers)?;
                 published(copy, name, instead).map_err(fail)?
             }
         };
@@ -210,14 +211,18 @@ impl Carrying<'_> {
         from: &Dir,
         name: &OsStr,
         to: &'d Dir,
-        digest: disk::Digest,
+        (digest, size): (disk::Digest, u64),
         path: &Path,
         buffers: &mut Buffers,
     ) -> Result<NewFile<'d>, Stuck> {
         let fail = |e| Stuck::Io(path.to_path_buf(), e);
         let restless = || Stuck::Restless(path.to_path_buf());
         let file = from.open_file(name).map_err(fail)?;
-        let seen = Meta::of(&file).map_err(fail)?;
+        // One that has grown since leaves as far as it was looked at.
+        let seen = Meta {
+            size,
+            ..Meta::of(&file).map_err(fail)?
+        };
         if seen.kind != FileKind::File {
             return Err(restless());
         }

@@ -168,6 +168,7 @@ impl Comparison<'_> {
                 Ok(holds) => {
                     let noted = Noted {
                         holds,
+                        size: meta.size,
                         mode: meta.mode,
                         here: (!disk::is_fresh(meta)).then(|| Seen::of(meta)),
                         there: None,
@@ -244,6 +245,7 @@ impl Comparison<'_> {
         if let (Some(holds), Some(meta)) = (holds_here, here) {
             let noted = Noted {
                 holds,
+                size: meta.size,
                 mode: meta.mode,
                 here: (!disk::is_fresh(meta)).then(|| Seen::of(meta)),
                 there: there.filter(|_| same).map(Seen::of),
@@ -358,7 +360,8 @@ impl Comparison<'_> {
         let holds = match meta.kind {
             FileKind::File => {
                 let (dir, name) = parent(&side.dir, path)?;
-                let checked = check.file(&told, &dir.open_file(name)?, self.stop)?;
+                let file = dir.open_file(name)?;
+                let checked = check.beginning(&told, &file, meta.size, self.stop)?;
                 compared.allowed += checked.allowed;
                 leaks.extend(checked.findings);
                 Holds::File(checked.digest)
@@ -428,7 +431,10 @@ pub(super) fn read(
         return Ok(Holds::Link(dir.read_link(name)?));
     }
     let file = dir.open_file(name)?;
-    let now = Meta::of(&file)?;
+    let now = Meta {
+        size: meta.size,
+        ..Meta::of(&file)?
+    };
     if now.kind != FileKind::File {
         return Err(io::Error::other("it is no file any more"));
     }

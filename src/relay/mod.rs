@@ -8,6 +8,7 @@ mod carry;
 mod compare;
 mod consider;
 mod devices;
+pub mod export;
 pub mod init;
 mod names;
 mod outcome;

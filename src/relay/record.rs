@@ -62,6 +62,8 @@ impl Seen {
 pub struct Noted {
     /// What it held, here and there.
     pub holds: Holds,
+    /// How long the file was that was looked at. Not recorded: a file that grows leaves as far as it was looked at.
+    pub size: u64,
     /// The permission bits that it has here.
     pub mode: u32,
     /// The file here, when it was so. None when one more change might have left the same times.
@@ -162,6 +164,7 @@ impl Record {
         let names = session.names.into_iter().filter_map(|row| {
             let holds = held(row.1, &row.2)?;
             let noted = Noted {
+                size: row.4.map_or(0, |seen| seen.size),
                 holds,
                 mode: row.3,
                 here: row.4,
@@ -385,6 +388,7 @@ mod tests {
         };
         let noted = |holds| Noted {
             holds,
+            size: 2,
             mode: 0o600,
             here: Some(seen),
             there: None,

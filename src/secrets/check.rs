@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::found::DIGITS;
-use super::windows::{self, Sizes};
+use super::windows::{self, Bounds, Sizes};
 use super::{Allowed, Match, Rules};
 use crate::base::{Result, Stop};
 use crate::disk;
@@ -74,9 +74,26 @@ impl Check {
     /// # Errors
     /// When it can not be read; of kind `Interrupted` when the flag was raised.
     pub fn file(&self, path: &Path, file: &File, stop: &Stop) -> io::Result<Checked> {
+        self.beginning(path, file, u64::MAX, stop)
+    }
+
+    /// Like [`Check::file`], at most the first `limit` bytes: as much as leaves of a file that goes on growing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn beginning(
+        &self,
+        path: &Path,
+        file: &File,
+        limit: u64,
+        stop: &Stop,
+    ) -> io::Result<Checked> {
         // As many as can be allowed, and some that can not be.
-        let most = self.allowed.digests().len().saturating_add(TOLD);
-        let seen = windows::look(&self.rules, path, file, self.sizes, most, stop)?;
+        let bounds = Bounds {
+            limit,
+            most: self.allowed.digests().len().saturating_add(TOLD),
+        };
+        let seen = windows::look(&self.rules, path, file, bounds, self.sizes, stop)?;
         let found = self.rules.told(path, seen.secrets);
         let (allowed, mut findings): (Vec<Match>, Vec<Match>) = found
             .into_iter()

@@ -34,6 +34,15 @@ impl Sizes {
     };
 }
 
+/// How much of a file is looked at, and told.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// So many bytes at its beginning.
+    pub limit: u64,
+    /// So many distinct secrets, the first ones.
+    pub most: usize,
+}
+
 /// What a file holds.
 pub(super) struct Seen {
     pub secrets: Secrets,
@@ -41,7 +50,7 @@ pub(super) struct Seen {
     pub size: u64,
 }
 
-/// Looks at a file as far as it reaches now; of its secrets at most the first `most` distinct ones are told.
+/// Looks at a file as far as it reaches now.
 ///
 /// # Errors
 /// When it can not be read; `Interrupted` when the flag was raised.
@@ -49,8 +58,8 @@ pub(super) fn look(
     rules: &Rules,
     path: &Path,
     file: &File,
+    bounds: Bounds,
     sizes: Sizes,
-    most: usize,
     stop: &Stop,
 ) -> io::Result<Seen> {
     let mut looking = Looking {
@@ -61,7 +70,7 @@ pub(super) fn look(
         is_late: false,
     };
     loop {
-        let seen = looking.pass(file, sizes, most, stop)?;
+        let seen = looking.pass(file, bounds, sizes, stop)?;
         // A keyword of a person's rule has turned up after windows in which the rule was not tried.
         if !std::mem::take(&mut looking.is_late) {
             return Ok(seen);
@@ -80,9 +89,9 @@ struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    fn pass(&mut self, file: &File, sizes: Sizes, most: usize, stop: &Stop) -> io::Result<Seen> {
-        let mut source = Source::new(file, sizes)?;
-        let mut secrets = Secrets::new(most);
+    fn pass(&mut self, file: &File, bounds: Bounds, sizes: Sizes, stop: &Stop) -> io::Result<Seen> {
+        let mut source = Source::new(file, bounds.limit, sizes)?;
+        let mut secrets = Secrets::new(bounds.most);
         // Where the window begins; from where on it tells.
         let (mut begin, mut from) = (Place::default(), 0);
         loop {
@@ -125,8 +134,8 @@ struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    fn new(file: &'a File, sizes: Sizes) -> io::Result<Source<'a>> {
-        let size = Meta::of(file)?.size;
+    fn new(file: &'a File, limit: u64, sizes: Sizes) -> io::Result<Source<'a>> {
+        let size = Meta::of(file)?.size.min(limit);
         let held = usize::try_from(size).map_or(sizes.window, |size| size.min(sizes.window));
         // A small file is one short block: the last, so that it may be odd.
         let block = usize::try_from(size).map_or(sizes.block, |size| sizes.block.min(size + 1));

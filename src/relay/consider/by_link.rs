@@ -79,6 +79,7 @@ impl Considering<'_> {
 fn link_to(target: &Path) -> Noted {
     Noted {
         holds: Holds::Link(target.as_os_str().as_bytes().to_vec()),
+        size: 0,
         mode: 0o777,
         here: None,
         there: None,

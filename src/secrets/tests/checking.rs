@@ -225,6 +225,8 @@ fn the_cursor_stays_and_an_interruption_is_told() {
     let stop = Stop::new();
     let seen = small().file(Path::new("x"), &file, &stop).unwrap();
     assert_eq!(seen.digest, blake3::hash(b"abc"));
+    let seen = small().beginning(Path::new("x"), &file, 2, &stop).unwrap();
+    assert_eq!((seen.digest, seen.size), (blake3::hash(b"ab"), 2));
     assert_eq!(file.stream_position().unwrap(), 1);
     stop.raise();
     let error = small().file(Path::new("x"), &file, &stop).unwrap_err();

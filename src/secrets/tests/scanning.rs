@@ -201,6 +201,40 @@ fn ordinary_session_text_is_quiet() {
     }
 }
 
+/// Found in what agents read: manuals, licences, sources.
+#[test]
+fn what_everybody_may_know_is_quiet() {
+    for text in [
+        "and:\n\n  cvs://:pserver:anoncvs@sources.redhat.com:/cvs/src",
+        "ftp://anonymous:anonymous@ftp.gnu.org/gnu",
+        "#!/bin/sh\necho machine a.org login username password password\n",
+        "[\"machine a login b password \",\n\"more\"]",
+    ] {
+        let mut text = text.to_owned();
+        for layer in 0..4 {
+            assert!(
+                scan(&text).is_empty(),
+                "layer {layer}: {:?} in {text}",
+                scan(&text)
+            );
+            text = serde_json::to_string(&text).unwrap();
+        }
+    }
+}
+
+/// What follows a password in a string inside a string is not a part of it.
+#[test]
+fn a_netrc_is_the_same_however_deep_it_stands() {
+    let plain = format!("machine a.org login me {} Wq7pLm2\n", "password");
+    let digest = scan(&plain)[0].digest.clone();
+    let mut text = plain;
+    for _ in 0..4 {
+        let found = scan(&text);
+        assert_eq!((found.len(), &found[0].digest), (1, &digest), "{text}");
+        text = serde_json::to_string(&text).unwrap();
+    }
+}
+
 /// One line of megabytes, full of what almost matches.
 #[test]
 fn a_long_line_takes_no_longer_than_many() {
