@@ -179,7 +179,25 @@ fn an_archived_session_is_exported_without_bringing_it_back() {
     let place = place();
     place.ok(["archive", ID, "-q"]);
     let before = place.apart_from_own();
-    let ran = place.json(["export", ID, &format!("{ID}/memory"), "--to", "out"]);
+    let bin = format!("{ID}/artifacts/zeros.bin");
+    let ran = place.json(["export", ID, &format!("{ID}/memory"), &bin, "--to", "out"]);
+    assert_eq!(ran["exported"][2]["from"], "archive");
+    let (meta, zeros) = (
+        place.path("out/zeros.bin").metadata().unwrap(),
+        vec![0u8; 3_000_000],
+    );
+    assert_eq!(
+        (
+            meta.permissions().mode() & 0o777,
+            place.read("out/zeros.bin")
+        ),
+        (0o640, zeros)
+    );
+    let written = meta
+        .modified()
+        .unwrap()
+        .duration_since(std::time::SystemTime::UNIX_EPOCH);
+    assert_eq!(written.unwrap().as_secs(), 1_717_405_200);
     assert_eq!(ran["exported"][0]["from"], "archive");
     assert_eq!(ran["exported"][0]["logs"], 2);
     assert_eq!(ran["exported"][1]["kind"], "folder");

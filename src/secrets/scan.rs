@@ -290,6 +290,11 @@ impl Secrets {
         }
     }
 
+    /// Whether there are as many as are kept.
+    pub(super) fn is_full(&self) -> bool {
+        self.kept.len() >= self.most
+    }
+
     /// Takes the hits in a piece of text that begins at `place`, which goes on to the last of them. They are in order.
     pub(super) fn gather(&mut self, text: &[u8], place: &mut Place, hits: Vec<Hit>) {
         let mut at = 0;
@@ -301,7 +306,7 @@ impl Secrets {
                     let known = &mut self.kept[*known];
                     known.rule = known.rule.min(hit.rule);
                 }
-                None if self.kept.len() < self.most => {
+                None if !self.is_full() => {
                     self.known.insert(hit.secret.clone(), self.kept.len());
                     self.kept.push(Secret {
                         rule: hit.rule,

@@ -9,7 +9,7 @@ use super::source::Source;
 use super::{Export, Item, Kind, LeftOut, Request, Wanted, names};
 use crate::base::{Error, Result, human};
 use crate::disk::{self, Dir, Entry, FileKind};
-use crate::home::{OnFind, SessionId};
+use crate::home::{OnFind, RelPath, SessionId};
 use crate::pack::{self, ENDING, Flaw, FlawKind, MemberKind, Survey};
 
 /// An item that has been looked at.
@@ -58,8 +58,9 @@ impl Export<'_> {
     /// Opens, looks at, and says what would become of it. `taken` are the names of the items before.
     pub(super) fn prepare(&self, wanted: &Wanted, taken: &mut BTreeSet<OsString>) -> Result<Ready> {
         let id = &wanted.id;
-        let source = Source::open(self.home, id, self.context)?;
         let rel = wanted.path.as_ref().filter(|path| !path.is_empty());
+        let inside = rel.map(RelPath::as_path);
+        let source = Source::open(self.home, id, inside, self.context)?;
         let place = match rel {
             None => self.session(id, &source)?,
             Some(rel) => self.inside(id, &source, rel.as_path())?,
