@@ -423,6 +423,47 @@ documents! {
         column: u64, shown: String, digest: String,
     }
     "refused item" RefusedItem { id: String, inside: Null<Location>, why: String, hints: Vec<String>, }
+    "wbhome/relay-init/1" RelayInit {
+        schema: String, path: String, path_bytes: Absent<String>, mode: String, bound: bool, former: Null<String>,
+        former_mode: Null<String>, notes: Vec<String>,
+    }
+    "wbhome/relay-init-plan/1" RelayInitPlan {
+        schema: String, path: String, path_bytes: Absent<String>, mode: String, bound: bool, former: Null<String>,
+        former_mode: Null<String>, notes: Vec<String>,
+    }
+    "wbhome/relay-sync/1" RelaySync {
+        schema: String, path: String, path_bytes: Absent<String>, mode: String, sessions: Vec<RelayedSession>,
+        strangers: Vec<StrangeSession>,
+    }
+    "wbhome/relay-sync-plan/1" RelaySyncPlan {
+        schema: String, path: String, path_bytes: Absent<String>, mode: String, sessions: Vec<RelayedSession>,
+        strangers: Vec<StrangeSession>,
+    }
+    "wbhome/relay-status/1" RelayStatus {
+        schema: String, path: String, path_bytes: Absent<String>, mode: String, sessions: Vec<RelayedSession>,
+        strangers: Vec<StrangeSession>,
+    }
+    "relayed session" RelayedSession {
+        id: String, tag: Null<String>, state: String, why: Null<String>, detail: Null<String>, added: u64,
+        replaced: u64, removed: u64, bytes: u64, holder: Null<Holder>, differences: Vec<DifferenceThere>,
+        leaks: Vec<RelayLeak>, allowed: u64, bad_names: Vec<BadName>, unreadable: Vec<UnreadableThere>,
+        left_out: Vec<Location>, written_through: u64,
+    }
+    "holder" Holder { device: String, name: String, epoch: u64, since: Timestamp, ours: bool, }
+    "difference there" DifferenceThere {
+        path: String, path_bytes: Absent<String>, there: String, changed_there: Null<Timestamp>, here_too: bool,
+        changed_here: Null<Timestamp>,
+    }
+    "secret in a session" RelayLeak {
+        path: String, path_bytes: Absent<String>, rule: String, description: String, line: u64, column: u64,
+        shown: String, digest: String,
+    }
+    "bad name" BadName { path: String, path_bytes: Absent<String>, why: String, suggestion: Null<String>, }
+    "unreadable there" UnreadableThere { path: String, path_bytes: Absent<String>, why: String, }
+    "session of another device" StrangeSession {
+        path: String, path_bytes: Absent<String>, from: Null<String>, sent: Null<Timestamp>, holder: Null<Holder>,
+        known_here: bool,
+    }
     "wbhome/unarchive/1" Unarchive {
         schema: String, sessions: Vec<SessionBack>, already: Vec<String>, refused: Vec<RefusedSession>,
         interrupted: bool,
@@ -1811,6 +1852,84 @@ fn export() {
     assert_eq!((finding.part.as_str(), finding.line), ("content", 1));
     assert_eq!(finding.path, "20240604_数据清洗/artifacts/key.txt");
     assert!(done.refused[0].why.contains("there is no"));
+}
+
+#[test]
+fn relay() {
+    let place = Place::with_sessions();
+    let init = ["relay", "init", "relay", "--mode", "clone"];
+    let plan: RelayInitPlan = read(
+        "relay-init-plan/1",
+        json(&place, &[&init[..], &["-n"]].concat()).expect(0),
+    );
+    assert!(!plan.bound && plan.former.0.is_none());
+    let done: RelayInit = read("relay-init/1", json(&place, &init).expect(0));
+    assert_eq!(done.mode, "clone");
+    let other = [&init[..4], &["symlink", "-n"]].concat();
+    let plan: RelayInitPlan = read("relay-init-plan/1", json(&place, &other).expect(0));
+    assert_eq!(
+        (plan.bound, plan.former_mode.0.as_deref()),
+        (true, Some("clone"))
+    );
+    let ids = [
+        "20240603_crawler",
+        "20240604_数据清洗",
+        "20240605_api_refactor",
+    ];
+    place.ok([&["label"], &ids[..], &["--sync-tag", "x"]].concat());
+    let token = ["ghp", "_", "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA2"].concat();
+    place.put_home("sessions/20240604_数据清洗/artifacts/key.txt", &token);
+    place.put_home("sessions/20240605_api_refactor/artifacts/a:b", "x");
+    let fifo = place.home().join("sessions/20240603_crawler/artifacts/p");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let device = "f".repeat(32);
+    let said = serde_json::json!({
+        "format": 1, "device": device, "name": "台式机", "home": "h", "path": "/p", "since": support::NOW,
+        "sessions": {"20240101_theirs": {"tag": "x", "at": support::NOW}},
+        "leases": {"20240101_theirs": {"epoch": 9, "since": support::NOW}},
+    });
+    place.put(format!("relay/.leases/{device}.json"), said.to_string());
+    place.put("relay/20240101_theirs/session.json", "{}");
+    let plan: RelaySyncPlan = read(
+        "relay-sync-plan/1",
+        json(&place, &["relay", "sync", "-n"]).expect(3),
+    );
+    assert_eq!(plan.sessions.len(), 3);
+    let done: RelaySync = read("relay-sync/1", json(&place, &["relay", "sync"]).expect(3));
+    let states: Vec<_> = done
+        .sessions
+        .iter()
+        .map(|s| (s.state.as_str(), s.why.0.as_deref()))
+        .collect();
+    assert_eq!(
+        states,
+        [
+            ("sent", None),
+            ("held", Some("secret")),
+            ("held", Some("name"))
+        ]
+    );
+    assert_eq!(done.sessions[0].left_out.len(), 1);
+    assert_eq!(done.sessions[1].leaks[0].line, 1);
+    assert_eq!(
+        done.sessions[2].bad_names[0].suggestion.0.as_deref(),
+        Some("a_b")
+    );
+    let stranger = &done.strangers[0];
+    assert_eq!(stranger.from.0.as_deref(), Some("台式机"));
+    assert_eq!(stranger.holder.0.as_ref().unwrap().epoch, 9);
+    place.put("relay/20240603_crawler/session.json", "{}");
+    let status: RelayStatus = read(
+        "relay-status/1",
+        json(&place, &["relay", "status"]).expect(0),
+    );
+    assert_eq!(status.sessions[0].differences[0].there, "changed");
 }
 
 #[test]

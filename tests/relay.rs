@@ -531,6 +531,7 @@ fn links_that_were_broken_are_made_again_and_writes_through_are_told() {
     sync(&place);
     exactly(&place, "hardlink", &[CRAWLER, REPORT]);
     // Written through from the side of the relay.
+    assert!(!place.run(["relay", "sync"]).stderr.contains("in place"));
     place.put(
         format!("relay/{CRAWLER}/context/turn_001.json"),
         "written there\n",

@@ -201,6 +201,10 @@ impl Carrying<'_> {
         expected(done, path)?;
         let there = to.stat(name).map_err(fail)?;
         noted.there = Some(Seen::of(&there));
+        if let Some(here) = &mut noted.here {
+            // One more name is a change of the file here, too.
+            here.renew(&there);
+        }
         Ok(())
     }
 

@@ -77,7 +77,7 @@ fn of_name(path: &Path, name: &str) -> Option<BadName> {
 }
 
 /// Why a name is not taken by some sync client.
-fn why_not(name: &str) -> Option<String> {
+pub(super) fn why_not(name: &str) -> Option<String> {
     let lower = name.to_lowercase();
     let special = |c: &char| matches!(c, '*' | ':' | '<' | '>' | '?' | '|' | '"' | '\\');
     if let Some(c) = name.chars().find(special) {

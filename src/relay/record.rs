@@ -51,6 +51,14 @@ impl Seen {
         }
     }
 
+    /// The same file with the same content has changed otherwise: by a further name.
+    pub fn renew(&mut self, meta: &Meta) {
+        let now = Seen::of(meta);
+        if (now.ino, now.size, now.mtime) == (self.ino, self.size, self.mtime) {
+            *self = now;
+        }
+    }
+
     /// Whether it is a file that was written to since, rather than another one.
     pub fn same_file(&self, meta: &Meta) -> bool {
         self.ino == meta.ino

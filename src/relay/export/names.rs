@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::base::human;
 use crate::home::folded;
+use crate::relay::names::why_not;
 use crate::secrets::Check;
 
 /// So many are named.
@@ -20,7 +21,7 @@ pub(super) fn notes<'p>(paths: impl Iterator<Item = &'p Path>, check: &Check) ->
             continue;
         };
         match name.to_str() {
-            Some(name) if is_taken(name) => {}
+            Some(name) if why_not(name).is_none() => {}
             _ => refused.push(path),
         }
         let form = folded(&name.to_string_lossy());
@@ -52,35 +53,12 @@ pub(super) fn notes<'p>(paths: impl Iterator<Item = &'p Path>, check: &Check) ->
     .collect()
 }
 
-/// Whether every system takes the name.
-fn is_taken(name: &str) -> bool {
-    const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
-    let stem = name
-        .split('.')
-        .next()
-        .unwrap_or_default()
-        .to_ascii_lowercase();
-    let numbered = |kind: &str| {
-        let number = stem.strip_prefix(kind);
-        number.is_some_and(|n| n.len() == 1 && n.bytes().all(|b| b.is_ascii_digit() && b != b'0'))
-    };
-    let is_device = DEVICES.contains(&stem.as_str()) || numbered("com") || numbered("lpt");
-    let bad = |c: char| c.is_control() || r#"<>:"|?*\"#.contains(c);
-    !name.ends_with(['.', ' ']) && !name.contains(bad) && !is_device
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_windows_refuses_and_what_clashes() {
-        for name in ["a.md", "数据", ".hidden", "console", "com10", "a b"] {
-            assert!(is_taken(name), "{name}");
-        }
-        for name in ["a:b", "a.", "a ", "NUL.txt", "com1", "x?", "a\\b", "a\nb"] {
-            assert!(!is_taken(name), "{name}");
-        }
         let check = Check::load(None, &[]).unwrap();
         let paths = ["a/x.md", "a/X.md", "b/x.md", "c:d", "e?", "f*", "g|"].map(Path::new);
         let notes = notes(paths.into_iter(), &check);
