@@ -427,19 +427,7 @@ documents! {
         schema: String, path: String, path_bytes: Absent<String>, mode: String, bound: bool, former: Null<String>,
         former_mode: Null<String>, notes: Vec<String>,
     }
-    "wbhome/relay-init-plan/1" RelayInitPlan {
-        schema: String, path: String, path_bytes: Absent<String>, mode: String, bound: bool, former: Null<String>,
-        former_mode: Null<String>, notes: Vec<String>,
-    }
     "wbhome/relay-sync/1" RelaySync {
-        schema: String, path: String, path_bytes: Absent<String>, mode: String, sessions: Vec<RelayedSession>,
-        strangers: Vec<StrangeSession>,
-    }
-    "wbhome/relay-sync-plan/1" RelaySyncPlan {
-        schema: String, path: String, path_bytes: Absent<String>, mode: String, sessions: Vec<RelayedSession>,
-        strangers: Vec<StrangeSession>,
-    }
-    "wbhome/relay-status/1" RelayStatus {
         schema: String, path: String, path_bytes: Absent<String>, mode: String, sessions: Vec<RelayedSession>,
         strangers: Vec<StrangeSession>,
     }
@@ -701,7 +689,10 @@ documents! {
 }
 
 /// Documents whose fields are those of another.
-const ALIKE: [(&str, &str); 10] = [
+const ALIKE: [(&str, &str); 13] = [
+    ("wbhome/relay-init-plan/1", "wbhome/relay-init/1"),
+    ("wbhome/relay-sync-plan/1", "wbhome/relay-sync/1"),
+    ("wbhome/relay-status/1", "wbhome/relay-sync/1"),
     ("wbhome/nightly-plan/1", "wbhome/nightly/1"),
     ("wbhome/commit-plan/1", "wbhome/commit/1"),
     ("wbhome/relink-undo/1", "wbhome/migrate-undo/1"),
@@ -1858,7 +1849,7 @@ fn export() {
 fn relay() {
     let place = Place::with_sessions();
     let init = ["relay", "init", "relay", "--mode", "clone"];
-    let plan: RelayInitPlan = read(
+    let plan: RelayInit = read(
         "relay-init-plan/1",
         json(&place, &[&init[..], &["-n"]].concat()).expect(0),
     );
@@ -1866,7 +1857,7 @@ fn relay() {
     let done: RelayInit = read("relay-init/1", json(&place, &init).expect(0));
     assert_eq!(done.mode, "clone");
     let other = [&init[..4], &["symlink", "-n"]].concat();
-    let plan: RelayInitPlan = read("relay-init-plan/1", json(&place, &other).expect(0));
+    let plan: RelayInit = read("relay-init-plan/1", json(&place, &other).expect(0));
     assert_eq!(
         (plan.bound, plan.former_mode.0.as_deref()),
         (true, Some("clone"))
@@ -1896,7 +1887,7 @@ fn relay() {
     });
     place.put(format!("relay/.leases/{device}.json"), said.to_string());
     place.put("relay/20240101_theirs/session.json", "{}");
-    let plan: RelaySyncPlan = read(
+    let plan: RelaySync = read(
         "relay-sync-plan/1",
         json(&place, &["relay", "sync", "-n"]).expect(3),
     );
@@ -1925,7 +1916,7 @@ fn relay() {
     assert_eq!(stranger.from.0.as_deref(), Some("台式机"));
     assert_eq!(stranger.holder.0.as_ref().unwrap().epoch, 9);
     place.put("relay/20240603_crawler/session.json", "{}");
-    let status: RelayStatus = read(
+    let status: RelaySync = read(
         "relay-status/1",
         json(&place, &["relay", "status"]).expect(0),
     );

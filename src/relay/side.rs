@@ -91,9 +91,12 @@ impl Side {
 fn passed_over(rel: &Path, entry: &Entry, logs: bool) -> bool {
     let [.., logs_folder] = KINDS;
     let is_logs = rel.as_os_str().is_empty() && entry.name == logs_folder;
-    (is_logs && !logs)
-        || (entry.meta.kind == FileKind::File
-            && LEFT_BY_OTHERS.iter().any(|name| entry.name == *name))
+    (is_logs && !logs) || (entry.meta.kind == FileKind::File && is_left_by_others(&entry.name))
+}
+
+/// Whether a file of that name is one that file managers and sync clients leave everywhere.
+pub fn is_left_by_others(name: &OsStr) -> bool {
+    LEFT_BY_OTHERS.iter().any(|left| name == *left)
 }
 
 fn is_temporary(name: &OsStr) -> bool {

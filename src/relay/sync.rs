@@ -12,7 +12,7 @@ use super::consider::{Considering, Todo, Work};
 use super::devices::Sent;
 use super::outcome::{Outcome, State, Why};
 use super::place::Relay;
-use super::record::{Log, Put, Record};
+use super::record::{Log, Put, Record, version};
 use super::strangers::{Stranger, strangers};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
@@ -424,6 +424,15 @@ fn speak(home: &Home, relay: &mut Relay, record: &Record) -> Result<()> {
             let sent = Sent {
                 tag: put.tag.clone(),
                 at: put.at,
+                version: match put.mode {
+                    // What a link shows may be another by now.
+                    RelayMode::Symlink => String::new(),
+                    _ => version(
+                        put.names
+                            .iter()
+                            .map(|(path, noted)| (&**path, &noted.holds)),
+                    ),
+                },
             };
             (id.clone(), sent)
         })
