@@ -564,3 +564,52 @@ fn sessions_that_are_all_gone_are_not_noted_as_missing() {
     let doctor = place.run(["doctor"]);
     assert_eq!(doctor.code, Some(4), "{doctor:?}");
 }
+
+#[test]
+fn the_relay_is_the_last_stage_where_one_is_set() {
+    let place = place("");
+    let last = |place: &Place| {
+        let record = records(place).pop().unwrap();
+        record["stages"].as_array().unwrap().last().unwrap().clone()
+    };
+    night(&place, &[], &[]).expect(0);
+    assert_ne!(last(&place)["name"], "relay");
+    place.ok(["relay", "init", "relay", "--mode", "clone", "-q"]);
+    place.ok([
+        "label",
+        "20240603_crawler",
+        "20240604_数据清洗",
+        "--sync-tag",
+        "x",
+        "-q",
+    ]);
+    let ran = night(&place, &[], &["-n", "-v"]);
+    assert!(ran.stdout.contains("2 sent"), "{ran:?}");
+    assert!(!place.path("relay/20240603_crawler").exists());
+    let ran = night(&place, &[], &[]);
+    ran.expect(0);
+    assert_eq!((ran.stdout, ran.stderr), (String::new(), String::new()));
+    let stage = last(&place);
+    assert_eq!(
+        (&stage["name"], &stage["counts"]["sent"]),
+        (&"relay".into(), &2.into())
+    );
+    assert!(place.path("relay/20240604_数据清洗/session.json").exists());
+
+    // Nothing else is stopped by what is held back, or by a relay that is gone.
+    place.put("relay/20240603_crawler/session.json", "theirs");
+    let ran = night(&place, &[], &[]);
+    ran.expect(3)
+        .says(&["relay: not sent: 20240603_crawler: changed there"]);
+    std::fs::rename(place.path("relay"), place.path("away")).unwrap();
+    night(&place, &[], &[])
+        .expect(1)
+        .says(&["error: relay: the relay folder is not there"]);
+    assert_eq!(stage_exit(&place, "backup"), 0);
+}
+
+fn stage_exit(place: &Place, name: &str) -> u64 {
+    stage(&records(place).pop().unwrap(), name)["exit"]
+        .as_u64()
+        .unwrap()
+}

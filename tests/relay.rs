@@ -235,10 +235,10 @@ fn logs_travel_when_they_are_wanted() {
         assert_ne!(config, with);
         place.put_home("wbhome.toml", with);
         sync(&place);
-        assert_eq!(
-            place.text(format!("relay/{CRAWLER}/logs/run.log")),
-            "line\n"
-        );
+        let log = format!("relay/{CRAWLER}/logs/run.log");
+        assert_eq!(place.text(&log), "line\n");
+        // One that has another name could not be cut.
+        assert_eq!(std::fs::metadata(place.path(&log)).unwrap().nlink(), 1);
         place.put_home("wbhome.toml", config);
         sync(&place);
         exactly(&place, mode, &[CRAWLER, REPORT]);

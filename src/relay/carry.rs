@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::compare::{Change, Compared, parent};
+use super::compare::{Change, Compared, is_linked, parent};
 use super::record::{Holds, Log, Seen};
 use crate::base::{Result, Stop, failpoint, human};
 use crate::disk::{
@@ -189,7 +189,7 @@ impl Carrying<'_> {
             Holds::Link(target) => {
                 link(to, name, instead, |new| to.symlink(target, new)).map_err(fail)?
             }
-            Holds::File(_) if self.mode == RelayMode::Hardlink => {
+            Holds::File(_) if is_linked(self.mode, path) => {
                 link(to, name, instead, |new| to.hard_link(from, name, new)).map_err(fail)?
             }
             Holds::File(digest) => {

@@ -234,7 +234,7 @@ impl Comparison<'_> {
                 .push(difference(path, here, there, put, here_too));
             return Ok(());
         }
-        if let Some(change) = self.change(same, here, there, put) {
+        if let Some(change) = self.change(path, same, here, there, put) {
             if let (Change::Put | Change::Replace(_), Some(meta)) = (&change, here)
                 && meta.kind == FileKind::File
             {
@@ -261,6 +261,7 @@ impl Comparison<'_> {
     /// What has to be done in the relay, when what is there is ours to change or the same as here.
     fn change(
         &self,
+        path: &Path,
         same: bool,
         here: Option<&Meta>,
         there: Option<&Meta>,
@@ -273,10 +274,7 @@ impl Comparison<'_> {
             (Some(here), Some(there)) => {
                 let is_file = here.kind == FileKind::File && there.kind == FileKind::File;
                 let one = here.identity() == there.identity();
-                let as_wanted = match self.mode {
-                    RelayMode::Hardlink => one || !is_file,
-                    RelayMode::Clone | RelayMode::Symlink => !is_file || !one,
-                };
+                let as_wanted = !is_file || one == is_linked(self.mode, path);
                 // Modes are kept from here to there; a sync client that does not keep them is not fought.
                 let mode = put.is_none_or(|put| put.mode == here.mode);
                 (!same || !as_wanted || !mode && is_file).then_some(Change::Replace(*there))
@@ -384,6 +382,11 @@ impl Comparison<'_> {
         }
         Ok(holds)
     }
+}
+
+/// Whether a file is one here and there. A log never is: one that has another name can not be cut.
+pub(super) fn is_linked(mode: RelayMode, path: &Path) -> bool {
+    mode == RelayMode::Hardlink && !path.starts_with(LOGS)
 }
 
 fn difference(
