@@ -267,17 +267,33 @@ pub(super) fn relay_setting(home: &Home) -> Result<Option<relay::Setting>> {
     }))
 }
 
+/// The relay that the settings name.
+///
+/// # Errors
+/// None named, and what [`relay_setting`] refuses; a home that was merely found.
+pub(super) fn set_relay(home: &Home) -> Result<relay::Setting> {
+    refuse_untrusted(home)?;
+    relay_setting(home)?.ok_or_else(|| {
+        Error::failed("no relay is set in").at(home.config_file()).hint(
+            "`wbhome relay init DIR --mode clone` makes one in a folder that a sync client carries",
+        )
+    })
+}
+
+/// This device, as long as it is known: nothing is made.
+pub(super) fn device() -> Option<home::Device> {
+    user_data()
+        .and_then(|data| home::Device::known(&data))
+        .ok()
+        .flatten()
+}
+
 /// Opens the relay of a home, which the settings name and which is bound to it.
 ///
 /// # Errors
 /// None named; what [`relay::Relay::open`] refuses.
 pub(super) fn open_relay(home: &Home, ctx: &Context) -> Result<relay::Relay> {
-    refuse_untrusted(home)?;
-    let setting = relay_setting(home)?.ok_or_else(|| {
-        Error::failed("no relay is set in").at(home.config_file()).hint(
-            "`wbhome relay init DIR --mode clone` makes one in a folder that a sync client carries",
-        )
-    })?;
+    let setting = set_relay(home)?;
     let device = home::Device::of_user(&user_data()?, ctx)?;
     relay::Relay::open(home, &setting, device)
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::devices::{Devices, FOLDER, Said};
+use super::seen::Seen;
 use crate::base::{Error, Result, human};
 use crate::disk::{self, Dir};
 use crate::home::{Device, Home, RelayMode, Trust};
@@ -33,6 +34,8 @@ pub struct Relay {
     pub logs: bool,
     /// What all devices say, as it was when the folder was opened.
     pub devices: Devices,
+    /// What they said when this home noted it last.
+    pub seen: Seen,
 }
 
 impl Relay {
@@ -53,15 +56,17 @@ impl Relay {
         }
         let root =
             Dir::open(&path).map_err(|e| Error::io("can not open the relay folder", &path, e))?;
-        let devices = Devices::read(&root, &device.id)?;
-        let relay = Relay {
+        let seen = Seen::read(home, &path);
+        let mut relay = Relay {
             path,
             root,
             device,
             mode: setting.mode,
             logs: setting.logs,
-            devices,
+            devices: Devices::default(),
+            seen,
         };
+        relay.read_devices()?;
         match relay.devices.own() {
             Some(own) => relay.refuse_another_home(home, own)?,
             None => return Err(relay.not_ours()),
@@ -75,6 +80,7 @@ impl Relay {
     /// As [`Devices::read`].
     pub fn read_devices(&mut self) -> Result<()> {
         self.devices = Devices::read(&self.root, &self.device.id)?;
+        self.devices.stand_in(self.seen.all());
         Ok(())
     }
 

@@ -1,0 +1,1 @@
+//! A session that travels and whose lease another device holds is not to be changed here.
