@@ -83,7 +83,14 @@ pub(super) fn run(
         // None named is all of them.
         Action::Release(args) => (Wish::Release, args.sessions),
     };
-    let words = Words::of(wish);
+    let schema = match (wish, global.dry_run) {
+        (Wish::Take, true) => "lease-take-plan/1",
+        (Wish::Take, false) => "lease-take/1",
+        (Wish::Steal, true) => "lease-steal-plan/1",
+        (Wish::Steal, false) => "lease-steal/1",
+        (Wish::Release, true) => "lease-release-plan/1",
+        (Wish::Release, false) => "lease-release/1",
+    };
     let home = place::open(global)?;
     if global.dry_run {
         let relay = place::open_relay(&home, ctx)?;
@@ -91,13 +98,13 @@ pub(super) fn run(
         let plan = lease::plan(&home, &relay, &ids, wish, ctx)?;
         strange(&relay, wish, console);
         refused(&plan.refused, global, console);
-        console.result(words.plan, &plan, |out| {
+        console.result(schema, &plan, |out| {
             write(out, &plan.sessions, &plan.refused, true);
             let _ = writeln!(out, "Nothing was changed.");
         })?;
         return Ok(exit(&plan.refused, &plan.sessions));
     }
-    let locked = place::lock(&home, words.verb, global, console, ctx)?;
+    let locked = place::lock(&home, "lease", global, console, ctx)?;
     let mut relay = place::open_relay(&locked, ctx)?;
     let ids = ids(&locked, &relay, &sessions)?;
     let mut plan = lease::plan(&locked, &relay, &ids, wish, ctx)?;
@@ -116,7 +123,7 @@ pub(super) fn run(
     }
     let done = lease::apply(&locked, &mut relay, plan, ctx)?;
     refused(&done.refused, global, console);
-    console.report(words.done, &done, |out| {
+    console.report(schema, &done, |out| {
         write(out, &done.sessions, &done.refused, false);
         if done.sessions.iter().any(|step| is_new(step.change)) {
             let _ = writeln!(
@@ -126,24 +133,6 @@ pub(super) fn run(
         }
     })?;
     Ok(exit(&done.refused, &done.sessions))
-}
-
-/// What a wish is called.
-struct Words {
-    verb: &'static str,
-    plan: &'static str,
-    done: &'static str,
-}
-
-impl Words {
-    fn of(wish: Wish) -> Words {
-        let (verb, plan, done) = match wish {
-            Wish::Take => ("lease take", "lease-take-plan/1", "lease-take/1"),
-            Wish::Steal => ("lease steal", "lease-steal-plan/1", "lease-steal/1"),
-            Wish::Release => ("lease release", "lease-release-plan/1", "lease-release/1"),
-        };
-        Words { verb, plan, done }
-    }
 }
 
 /// The sessions that are meant; none named: all whose lease this device holds.

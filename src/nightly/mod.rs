@@ -32,7 +32,7 @@ pub struct Request {
     /// Finds what a backup goes by.
     pub backup: fn(&Home) -> Result<run::Request>,
     /// Finds which logs are cut, and when.
-    pub rotate: fn(&Home) -> Result<rotate::Request>,
+    pub rotate: fn(&Home, &Context) -> Result<rotate::Request>,
 }
 
 /// Everything that a stage needs.

@@ -154,7 +154,10 @@ impl<'a> Found<'a> {
             (Some(_), _) if wish == Wish::Steal => Change::Stolen,
             (Some(other), _) => return Err(self.elsewhere(other, context)),
         };
-        refuse_at_home(index, relay, self.id)?;
+        // What another device claims travels, whatever became of it here.
+        if change == Change::Taken {
+            refuse_at_home(index, relay, self.id)?;
+        }
         let highest = relay.devices.highest_epoch(self.id.as_str());
         let next = highest.checked_add(1).ok_or_else(|| {
             let shown = human::name(self.id.as_str());

@@ -1,11 +1,12 @@
 //! `wbhome lease ls`: who holds what.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Claim, Look, Setting};
+use super::{Claim, Look};
 use crate::base::Result;
 use crate::disk::{self, FileKind};
 use crate::home::{Home, SessionId, candidates};
@@ -47,13 +48,13 @@ pub struct Outcome {
 ///
 /// # Errors
 /// A home that can not be listed.
-pub fn list(home: &Home, setting: &Setting, look: &Look, all: bool) -> Result<Outcome> {
+pub fn list(home: &Home, relay: &Path, look: &Look, all: bool) -> Result<Outcome> {
     let sessions: BTreeSet<&String> = look
         .devices
         .all()
         .flat_map(|said| said.leases.keys())
         .collect();
-    let known = known(home, setting)?;
+    let known = known(home, relay)?;
     let mut outcome = Outcome {
         leases: Vec::new(),
         elsewhere: 0,
@@ -80,13 +81,13 @@ pub fn list(home: &Home, setting: &Setting, look: &Look, all: bool) -> Result<Ou
     Ok(outcome)
 }
 
-fn known(home: &Home, setting: &Setting) -> Result<BTreeSet<String>> {
+fn known(home: &Home, relay: &Path) -> Result<BTreeSet<String>> {
     let mut known: BTreeSet<String> = candidates(home, false)?
         .into_iter()
         .map(|candidate| candidate.id.to_string())
         .collect();
     // A folder that can not be reached holds none.
-    let there = disk::read_dir_names(&setting.dir).unwrap_or_default();
+    let there = disk::read_dir_names(relay).unwrap_or_default();
     let there = there.into_iter();
     known.extend(
         there

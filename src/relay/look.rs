@@ -1,8 +1,10 @@
 //! What is known of the other devices, whether or not their folder can be reached.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 
-use super::{Devices, Seen, Setting};
+use super::{Devices, Seen};
 use crate::disk::Dir;
 use crate::home::{Device, Home};
 
@@ -17,12 +19,12 @@ pub struct Look {
     pub noted: Option<(String, Option<Timestamp>)>,
 }
 
-/// Looks at what all devices say in the relay of a home, and changes nothing. A device that is not known is none of those
+/// Looks at what all devices say in the relay in this folder, and changes nothing. A device that is not known is none of those
 /// that speak there. Where the folder can not be reached, what was noted counts.
-pub fn look(home: &Home, setting: &Setting, device: Option<&Device>) -> Look {
+pub fn look(home: &Home, relay: &Path, device: Option<&Device>) -> Look {
     let this = device.map_or("", |device| &device.id);
-    let seen = Seen::read(home, &setting.dir);
-    match read(setting, this) {
+    let seen = Seen::read(home, relay);
+    match read(relay, this) {
         Ok(mut devices) => {
             devices.stand_in(seen.all());
             Look {
@@ -39,8 +41,8 @@ pub fn look(home: &Home, setting: &Setting, device: Option<&Device>) -> Look {
     }
 }
 
-fn read(setting: &Setting, this: &str) -> Result<Devices, String> {
-    let root = Dir::open(&setting.dir).map_err(|e| crate::base::human::io(&e))?;
+fn read(relay: &Path, this: &str) -> Result<Devices, String> {
+    let root = Dir::open(relay).map_err(|e| crate::base::human::io(&e))?;
     let devices = Devices::read(&root, this).map_err(|e| e.to_string())?;
     // The empty folder that a disk is mounted on says nothing either.
     match devices.all().next().is_some() || !devices.strange.is_empty() {

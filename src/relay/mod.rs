@@ -16,6 +16,7 @@ mod seen;
 
 pub use claim::Claim;
 pub use devices::{Devices, FOLDER, Holder, Lease, Said, Sent};
+pub use gate::gate;
 pub use lapse::{give_up, overtaken, without_session};
 pub use look::{Look, look};
 pub use meant::meant;

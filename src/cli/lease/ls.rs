@@ -21,7 +21,7 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
     let home = place::open(global)?;
     let setting = place::set_relay(&home)?;
     let device = place::device();
-    let look = look(&home, &setting, device.as_ref());
+    let look = look(&home, &setting.dir, device.as_ref());
     match &look.noted {
         None => {}
         Some((why, Some(at))) => console.warn(&format!(
@@ -38,7 +38,7 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
                 .hint("`wbhome relay init` makes a folder a relay of this device"));
         }
     }
-    let listed = leases::list(&home, &setting, &look, args.all)?;
+    let listed = leases::list(&home, &setting.dir, &look, args.all)?;
     for strange in &listed.strange {
         console.warn(&format!(
             "{} in .leases can not be understood, and may be a claim: {}",
