@@ -13,6 +13,7 @@ use std::os::unix::fs::symlink;
 use insta::assert_snapshot;
 use serde_json::json;
 use support::relay::{DESK, Devices, LAPTOP, SHARED, said_in, write_said};
+use support::terminal::Terminal;
 use support::{Place, Ran};
 
 impl Devices {
@@ -177,6 +178,33 @@ fn a_theft_is_asked_for() {
     --- stderr
     ");
     assert_eq!(devices.said(LAPTOP)["leases"][SHARED]["epoch"], 3);
+}
+
+#[test]
+fn on_a_terminal_the_answer_decides() {
+    let devices = Devices::new();
+    let desk = &devices.desk;
+    devices.laptop.ok(["lease", "take", "数据", "-q"]);
+    let stolen = |answer: &str| {
+        let program = env!("CARGO_BIN_EXE_wbhome");
+        let args = [program, "lease", "steal", "数据"];
+        let mut terminal = Terminal::start(&args, 100, |command| {
+            command
+                .env_clear()
+                .env("HOME", desk.user_home())
+                .env("PATH", std::env::var_os("PATH").unwrap())
+                .env("WBHOME_NOW", support::NOW)
+                .current_dir(desk.root());
+        });
+        terminal.shows(
+            0,
+            &["laptop holds the lease of", "who holds it now?", "[y/N]"],
+        );
+        terminal.press(answer);
+        terminal.end();
+        devices.said(DESK)["leases"][SHARED]["epoch"] == 2
+    };
+    assert!(!stolen("\r") && !stolen("n\r") && stolen("y\r"));
 }
 
 /// Both take it while nothing is carried. When the files meet, both see both claims, and one of them gives up.

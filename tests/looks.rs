@@ -1253,6 +1253,9 @@ fn help() {
                    backup, prune
       schedule     Have the machine run `wbhome nightly` every night
 
+    Sharing:
+      lease        Say which device writes to a session that travels, one at a time
+
     In the shell:
       completions  Print what turns completion on in a shell
       shell-init   Print what a shell takes in at its start: completion, and wbcd

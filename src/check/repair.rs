@@ -284,7 +284,8 @@ impl Deciding<'_> {
             .filter_map(|path| session_of(path));
         let who = sessions.find_map(|id| self.request.leases.elsewhere(id));
         if let Some(who) = &who {
-            self.leave(&finding.path, finding.of.as_deref(), who.as_str());
+            let why = format!("is read-only here: {who}");
+            self.leave(&finding.path, finding.of.as_deref(), why);
         }
         who.is_some()
     }

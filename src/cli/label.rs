@@ -96,8 +96,13 @@ pub(super) fn run(
     };
     // It is the way out as well: without a sync tag a session is read-only no more.
     let leases = place::leases_to_show(&home, console, ctx);
-    for who in ids.iter().filter_map(|id| leases.elsewhere(id.as_str())) {
-        console.note(&format!("{who}; labels are this home's own all the same"));
+    for id in &ids {
+        if let Some(who) = leases.elsewhere(id.as_str()) {
+            let id = human::name(id.as_str());
+            console.note(&format!(
+                "{id}: {who}; its labels are this home's own all the same"
+            ));
+        }
     }
     if global.dry_run {
         let plan = label::plan(&home, &ids, request)?;

@@ -216,9 +216,9 @@ fn write_passed_over(out: &mut String, passed_over: &[PassedOver]) {
         return;
     }
     let many = human::plural(passed_over.len() as u64, "session", "sessions");
-    let _ = writeln!(out, "  {many} left as they are:");
+    let _ = writeln!(out, "  left, since another device holds the lease: {many}");
     for held in passed_over {
-        let _ = writeln!(out, "    {}", human::escape(&held.why));
+        let _ = writeln!(out, "    {}   {}", human::name(&held.session), held.why);
     }
 }
 

@@ -59,7 +59,7 @@ impl Leases {
         self.held.get(session)
     }
 
-    /// Who holds it, as a sentence for a person, when that is another device.
+    /// Who holds it, when that is another device, for a person: `laptop holds its lease since …`.
     pub fn elsewhere(&self, session: &str) -> Option<String> {
         let holder = self.of(session).filter(|holder| !holder.ours)?;
         let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
@@ -69,20 +69,19 @@ impl Leases {
         };
         let noted = match self.noted {
             Some(at) => format!(
-                "; that was noted on {}, and the relay can not be reached now",
+                " (noted on {}; the relay can not be reached now)",
                 moment(at)
             ),
             None => String::new(),
         };
         Some(format!(
-            "{} holds the lease of `{}` since {} by its clock{noted}",
+            "{} holds its lease since {} by its clock{noted}",
             human::name(&holder.name),
-            human::name(session),
             moment(holder.since)
         ))
     }
 
-    /// Every session that another device holds, and who, as a sentence.
+    /// Every session that another device holds, and who.
     pub fn all_elsewhere(&self) -> impl Iterator<Item = PassedOver> {
         let sessions = self.held.keys();
         sessions.filter_map(|session| {
@@ -102,7 +101,8 @@ impl Leases {
             return Ok(());
         };
         let named = human::quoted(Path::new(session.as_str()));
-        Err(Error::failed(format!("{who}, and it is read-only here"))
+        let name = human::name(session.as_str());
+        Err(Error::failed(format!("`{name}` is read-only here: {who}"))
             .hint(format!(
                 "`wbhome lease release {named}` there lets go of it; `wbhome lease steal {named}` here asks nobody"
             ))
@@ -152,10 +152,10 @@ mod tests {
         let error = leases(false, None).refuse(&id).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "laptop\\x1b holds the lease of `任务` since 1970-01-01 00:00 by its clock, and it is read-only here"
+            "`任务` is read-only here: laptop\\x1b holds its lease since 1970-01-01 00:00 by its clock"
         );
         let noted = leases(false, Some(Timestamp::UNIX_EPOCH)).elsewhere("任务");
-        assert!(noted.unwrap().ends_with("can not be reached now"));
+        assert!(noted.unwrap().ends_with("can not be reached now)"));
         assert!(leases(true, None).refuse(&id).is_ok());
         assert!(leases(true, None).of("任务").is_some());
         let other = SessionId::adopt("other").unwrap();

@@ -269,3 +269,7 @@ fn lost(relay: &mut Relay, done: &mut Outcome, context: &Context) -> Result<()> 
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "lease_tests.rs"]
+mod tests;

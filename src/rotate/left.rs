@@ -21,7 +21,7 @@ pub(super) fn for_its_line(found: &Found) -> Left {
 /// Another device holds the lease of its session.
 pub(super) fn for_its_lease(found: &Found, leases: &Leases) -> Option<Left> {
     let who = leases.elsewhere(found.session.as_deref()?)?;
-    let why = format!("is not to be changed here: {who}");
+    let why = format!("is read-only here: {who}");
     Some(Left::new(found, Reason::Leased, why, None))
 }
 
