@@ -35,7 +35,7 @@ use support::{Place, Ran};
 use wbhome::archive::{away, back};
 use wbhome::backup::{LockedStore, Store, prune, run};
 use wbhome::base::{Context, FixedClock, NoProgress, Stop};
-use wbhome::home::{Home, LockedHome, SessionId, Trust};
+use wbhome::home::{Home, Leases, LockedHome, SessionId, Trust};
 use wbhome::migrate::{relink, rename};
 use wbhome::sessions::{reconcile, remove, restore};
 
@@ -744,7 +744,7 @@ impl World {
                     level: 1,
                 };
                 self.locked(|home, ctx| {
-                    let plan = away::plan(home, &request, &[], ctx).unwrap();
+                    let plan = away::plan(home, &request, &[], &Leases::default(), ctx).unwrap();
                     away::apply(home, plan, &request, &|| Ok(Vec::new()), ctx).unwrap();
                 });
             }
@@ -755,7 +755,7 @@ impl World {
                     force: true,
                 };
                 self.locked(|home, ctx| {
-                    let plan = back::plan(home, &request).unwrap();
+                    let plan = back::plan(home, &request, &Leases::default()).unwrap();
                     back::apply(home, plan, &request, ctx).unwrap();
                 });
             }
@@ -776,7 +776,7 @@ impl World {
     fn remove(&mut self, n: usize) {
         let ids = [self.id(n)];
         self.locked(|home, ctx| {
-            if let Ok(plan) = remove::plan(home, &ids, &[]) {
+            if let Ok(plan) = remove::plan(home, &ids, &[], &Leases::default()) {
                 remove::apply(home, plan, ctx).unwrap();
             }
         });
@@ -809,7 +809,7 @@ impl World {
             force: false,
         };
         self.locked(|home, ctx| {
-            if let Ok(plan) = restore::plan(home, &request, &[], ctx) {
+            if let Ok(plan) = restore::plan(home, &request, &[], &Leases::default(), ctx) {
                 restore::apply(home, plan, ctx).unwrap();
             }
         });
@@ -826,6 +826,7 @@ impl World {
             state: Vec::new(),
             fields_only: false,
             force: true,
+            leases: Leases::default(),
             user_home: None,
         };
         self.locked(|home, ctx| {

@@ -619,7 +619,7 @@ fn usage_errors_as_json() {
     assert_snapshot!(message(&["ls", "--since", "tomorrowish"]), @r"`tomorrowish` is not a moment");
     assert_snapshot!(message(&["ls", "-q", "-v"]), @r"the argument '--quiet' cannot be used with '--verbose'");
     assert_snapshot!(message(&["index", "--lock-wait", "soon"]), @r"invalid value 'soon' for '--lock-wait <DURATION>': `soon` is not a duration; write a number and a unit, such as 90s, 15m, 12h, 14d or 2w");
-    assert_snapshot!(message(&[]), @r"'wbhome' requires a subcommand but one was not provided [subcommands: init, new, ls, show, path, search, du, label, mv, rm, restore, history, diff, index, check, commit, archive, unarchive, rotate, backup, drill, doctor, export, relink, migrate, nightly, schedule, completions, shell-init, man]");
+    assert_snapshot!(message(&[]), @r"'wbhome' requires a subcommand but one was not provided [subcommands: init, new, ls, show, path, search, du, label, mv, rm, restore, history, diff, index, check, commit, archive, unarchive, rotate, backup, drill, doctor, relink, migrate, nightly, schedule, relay, lease, export, completions, shell-init, man]");
 }
 
 #[test]

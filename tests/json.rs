@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde_json::{Map, Value};
 use support::corpus::Corpus;
+use support::relay::{DESK, Devices, LAPTOP, SHARED};
 use support::{Place, Ran};
 use wbhome::check::FindingKind;
 
@@ -114,7 +115,9 @@ documents! {
         id: String, status: String, title: Null<String>, agent: Null<String>, project: Null<String>,
         tags: Vec<String>, sync_tag: Null<String>, created: Null<Timestamp>, updated: Null<Timestamp>,
         holds: Null<Holds>, archive: Null<Map<String, Value>>, running: Null<Running>,
+        held_by: Null<HeldBy>,
     }
+    "held by" HeldBy { device: String, name: String, since: Timestamp, ours: bool, }
     "running" Running {
         pid: u32, kind: String, since: Null<Timestamp>, heartbeat: Null<Timestamp>, cwd: Null<String>,
     }
@@ -127,7 +130,7 @@ documents! {
     "wbhome/show/1" Show {
         schema: String, id: String, status: String, indexed: bool, title: Null<String>, agent: Null<String>,
         project: Null<String>, tags: Vec<String>, sync_tag: Null<String>, session_id: Null<String>,
-        created: Null<Timestamp>, updated: Null<Timestamp>, running: Null<Running>, from: String, path: String,
+        created: Null<Timestamp>, updated: Null<Timestamp>, running: Null<Running>, held_by: Null<HeldBy>, from: String, path: String,
         path_bytes: Absent<String>, holds: Holds, last_turn: Null<String>, turns: Vec<LastTurn>,
         largest: Vec<Thing>, checkpoint: Vec<String>, archive: Null<ShownArchive>, warnings: Vec<String>,
         commit: Null<Told>, backups: Vec<BackupOfSession>,
@@ -429,8 +432,9 @@ documents! {
     }
     "wbhome/relay-sync/1" RelaySync {
         schema: String, path: String, path_bytes: Absent<String>, mode: String, sessions: Vec<RelayedSession>,
-        strangers: Vec<StrangeSession>,
+        strangers: Vec<StrangeSession>, overtaken: Vec<LostLease>, released: Vec<String>,
     }
+    "lost lease" LostLease { session: String, holder: Holder, }
     "relayed session" RelayedSession {
         id: String, tag: Null<String>, state: String, why: Null<String>, detail: Null<String>, added: u64,
         replaced: u64, removed: u64, bytes: u64, holder: Null<Holder>, differences: Vec<DifferenceThere>,
@@ -610,30 +614,42 @@ documents! {
     "wbhome/migrate-undo-plan/1" MigrateUndoPlan { schema: String, would: Vec<WouldUndo>, }
     "would undo" WouldUndo { folders: Vec<Location>, changed: Vec<Changed>, }
     "wbhome/relink/1" Relink {
-        schema: String, mappings: Vec<MovedFolder>, sessions: Vec<String>, finished: Timestamp, files: u64,
-        rewritten: u64, links: u64, references: References, databases: Vec<Database>, skipped: Vec<Skipped>,
+        schema: String, mappings: Vec<MovedFolder>, sessions: Vec<String>, passed_over: Vec<PassedOver>,
+        finished: Timestamp, files: u64, rewritten: u64, links: u64, references: References, databases: Vec<Database>, skipped: Vec<Skipped>,
         doubtful: Vec<Mention>, binary: Vec<Mention>, state: Vec<Followed>, record: Null<String>,
         overtaken: Vec<Location>,
     }
+    "passed over" PassedOver { session: String, why: String, }
     "moved folder" MovedFolder { old: String, new: String, }
     "wbhome/relink-plan/1" RelinkPlan {
-        schema: String, mappings: Vec<MovedFolder>, sessions: Vec<String>, files: u64, rewritten: u64, links: u64,
-        references: References, state: Vec<StateSurvey>,
+        schema: String, mappings: Vec<MovedFolder>, sessions: Vec<String>, passed_over: Vec<PassedOver>, files: u64,
+        rewritten: u64, links: u64, references: References, state: Vec<StateSurvey>,
     }
     "wbhome/mv/1" Mv {
         schema: String, from: String, to: String, mappings: Vec<MovedFolder>, sessions: Vec<String>,
-        finished: Timestamp, files: u64, rewritten: u64, links: u64, references: References,
+        passed_over: Vec<PassedOver>, finished: Timestamp, files: u64, rewritten: u64, links: u64, references: References,
         databases: Vec<Database>, skipped: Vec<Skipped>, doubtful: Vec<Mention>, binary: Vec<Mention>,
         state: Vec<Followed>, record: Null<String>, overtaken: Vec<Location>,
     }
     "wbhome/mv-plan/1" MvPlan {
-        schema: String, from: String, to: String, mappings: Vec<MovedFolder>, sessions: Vec<String>, files: u64,
-        rewritten: u64, links: u64, references: References, state: Vec<StateSurvey>,
+        schema: String, from: String, to: String, mappings: Vec<MovedFolder>, sessions: Vec<String>,
+        passed_over: Vec<PassedOver>, files: u64, rewritten: u64, links: u64, references: References, state: Vec<StateSurvey>,
     }
     "wbhome/migrate-verify/1" MigrateVerify {
         schema: String, source: Exact, migrated: Timestamp, compared: u64, equal: u64,
         differences: Vec<Difference>, new_in_home: u64,
     }
+    "wbhome/lease-take/1" Lease { schema: String, sessions: Vec<LeaseStep>, refused: Vec<LeaseRefused>, }
+    "lease step" LeaseStep { session: String, change: String, epoch: Null<u64>, other: Null<Claim>, }
+    "lease refused" LeaseRefused { session: String, why: String, hints: Vec<String>, other: Null<Claim>, }
+    "claim" Claim {
+        device: String, name: String, epoch: u64, since: Timestamp, ours: bool, unchanged_since: Null<Timestamp>,
+    }
+    "wbhome/lease-ls/1" LeaseLs {
+        schema: String, leases: Vec<ListedLease>, elsewhere: u64, strange: Vec<StrangeFile>, noted: Null<Timestamp>,
+    }
+    "listed lease" ListedLease { session: String, holder: Claim, overtaken: Vec<Claim>, }
+    "strange file" StrangeFile { name: String, why: String, }
     "wbhome/doctor/1" Doctor {
         schema: String, path: String, path_bytes: Absent<String>, id: String, program: String, trust: String,
         checks: Vec<DoctorCheck>, warnings: u64, errors: u64,
@@ -689,7 +705,7 @@ documents! {
 }
 
 /// Documents whose fields are those of another.
-const ALIKE: [(&str, &str); 13] = [
+const ALIKE: [(&str, &str); 18] = [
     ("wbhome/relay-init-plan/1", "wbhome/relay-init/1"),
     ("wbhome/relay-sync-plan/1", "wbhome/relay-sync/1"),
     ("wbhome/relay-status/1", "wbhome/relay-sync/1"),
@@ -702,6 +718,11 @@ const ALIKE: [(&str, &str); 13] = [
     ("wbhome/backup-adopt-plan/1", "wbhome/backup-adopt/1"),
     ("wbhome/backup-accept-plan/1", "wbhome/backup-accept/1"),
     ("finding", "wbhome/finding/1"),
+    ("wbhome/lease-take-plan/1", "wbhome/lease-take/1"),
+    ("wbhome/lease-steal/1", "wbhome/lease-take/1"),
+    ("wbhome/lease-steal-plan/1", "wbhome/lease-take/1"),
+    ("wbhome/lease-release/1", "wbhome/lease-take/1"),
+    ("wbhome/lease-release-plan/1", "wbhome/lease-take/1"),
     ("wbhome/empty-trash-plan/1", "wbhome/empty-trash/1"),
 ];
 
@@ -1552,6 +1573,84 @@ fn migrate() {
         (Some(4), 1, same.new_in_home + 1)
     );
     assert_eq!(differs.differences[0].kind, "changed-in-home");
+}
+
+#[test]
+fn leases() {
+    let devices = Devices::new();
+    let (laptop, desk) = (&devices.laptop, &devices.desk);
+    let take = ["lease", "take", "数据", "crawler"];
+    let plan: Lease = read(
+        "lease-take-plan/1",
+        &json(laptop, &[&take[..], &["-n"]].concat()),
+    );
+    assert_eq!(
+        (plan.sessions[0].change.as_str(), plan.sessions[0].epoch.0),
+        ("taken", Some(1))
+    );
+    assert!(plan.refused[0].other.0.is_none() && !plan.refused[0].hints.is_empty());
+    let done: Lease = read("lease-take/1", &json(laptop, &take));
+    assert_eq!(done.sessions[0].session, SHARED);
+    let refused: Lease = read("lease-take/1", &json(desk, &["lease", "take", "数据"]));
+    assert_eq!(refused.refused[0].other.0.as_ref().unwrap().name, "laptop");
+    let steal = ["lease", "steal", "数据"];
+    let plan: Lease = read(
+        "lease-steal-plan/1",
+        &json(desk, &[&steal[..], &["-n"]].concat()),
+    );
+    let other = plan.sessions[0].other.0.as_ref().unwrap();
+    assert_eq!(
+        (other.device.as_str(), other.epoch, other.ours),
+        (LAPTOP, 1, false)
+    );
+    assert!(other.unchanged_since.0.is_some());
+    let done: Lease = read(
+        "lease-steal/1",
+        &json(desk, &[&steal[..], &["--yes"]].concat()),
+    );
+    assert_eq!(
+        (done.sessions[0].change.as_str(), done.sessions[0].epoch.0),
+        ("stolen", Some(2))
+    );
+    std::fs::write(devices.relay().join(".leases/x.json"), "").unwrap();
+    let listed: LeaseLs = read("lease-ls/1", &json(laptop, &["lease", "ls"]));
+    assert!(listed.leases[0].overtaken[0].ours && !listed.leases[0].holder.ours);
+    assert_eq!(
+        (
+            listed.strange[0].name.as_str(),
+            listed.elsewhere,
+            listed.noted.0
+        ),
+        ("x.json", 0, None)
+    );
+
+    let rows: Ls = read("ls/1", &json(laptop, &["ls", "--sort", "id"]));
+    assert!(rows.sessions[0].held_by.0.is_none());
+    assert_eq!(rows.sessions[1].held_by.0.as_ref().unwrap().name, "desk");
+    let shown: Show = read("show/1", &json(laptop, &["show", "数据"]));
+    assert_eq!(shown.held_by.0.as_ref().unwrap().device, DESK);
+    let left: ArchivePlan = read(
+        "archive-plan/1",
+        &json(laptop, &["archive", "--idle", "1d", "-n"]),
+    );
+    assert_eq!(left.left[0].reason, "leased");
+    let relink = ["relink", "/old", "/new", "--force"];
+    let plan: RelinkPlan = read(
+        "relink-plan/1",
+        &json(laptop, &[&relink[..], &["-n"]].concat()),
+    );
+    assert_eq!(plan.passed_over[0].session, SHARED);
+    let done: Relink = read("relink/1", &json(laptop, &relink));
+    assert_eq!(done.passed_over.len(), 1);
+
+    let release = ["lease", "release", "--all"];
+    let plan: Lease = read(
+        "lease-release-plan/1",
+        &json(laptop, &[&release[..], &["-n"]].concat()),
+    );
+    assert_eq!(plan.sessions[0].change, "given_up");
+    let done: Lease = read("lease-release/1", &json(desk, &release));
+    assert_eq!(done.sessions[0].change, "released");
 }
 
 #[test]

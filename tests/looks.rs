@@ -1254,6 +1254,7 @@ fn help() {
       schedule     Have the machine run `wbhome nightly` every night
 
     Sharing:
+      lease        Say which device writes to a session that travels, one at a time
       export       Put sessions, or what is in them, into a folder, to be carried by
                    hand
 

@@ -16,7 +16,9 @@ use super::{Refused, one_by_one, shown};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind};
-use crate::home::{Home, Index, IndexFile, LockedHome, SessionId, Status, identity_of, measure};
+use crate::home::{
+    Home, Index, IndexFile, Leases, LockedHome, SessionId, Status, identity_of, measure,
+};
 use crate::pack::{Flaw, FlawKind, Pack};
 use crate::state::{Agent, AtWork};
 
@@ -69,6 +71,8 @@ pub enum Reason {
     Unreadable,
     /// Its name can not be that of a pack.
     Name,
+    /// Another device holds its lease.
+    Leased,
 }
 
 /// A session that is left.
@@ -172,13 +176,20 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-/// What archiving would do.
+/// What archiving would do. `agents` are the processes that the application has noted.
 ///
 /// # Errors
 /// An index that can not be written; a home that can not be listed.
-pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context) -> Result<Plan> {
+pub fn plan(
+    home: &Home,
+    request: &Request,
+    agents: &[Agent],
+    leases: &Leases,
+    context: &Context,
+) -> Result<Plan> {
     let look = Look {
         home,
+        leases,
         index: IndexFile::ready(home)?,
         at_work: AtWork::look(home.root(), agents),
         sessions: Dir::open(home.sessions())
@@ -200,6 +211,7 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
 
 struct Look<'a> {
     home: &'a Home,
+    leases: &'a Leases,
     index: Index,
     at_work: AtWork<'a>,
     sessions: Dir,
@@ -213,6 +225,10 @@ impl Look<'_> {
             let folder = folder
                 .map_err(|e| Error::io("can not look at", self.home.session(id), e))?
                 .map(|meta| meta.kind);
+            if let Err(error) = self.leases.refuse(id) {
+                plan.refused.push(Refused::new(id, &error));
+                continue;
+            }
             match folder {
                 Some(FileKind::Folder) => match self.who(id) {
                     Some(who) if !force => plan.refused.push(Refused::new(id, &live(id, &who))),
@@ -268,6 +284,14 @@ impl Look<'_> {
         rest: Duration,
         now: Timestamp,
     ) -> Result<std::result::Result<Planned, Left>> {
+        if let Some(why) = self.leases.elsewhere(id.as_str()) {
+            return Ok(Err(Left {
+                id: id.to_string(),
+                reason: Reason::Leased,
+                why,
+                last_activity: None,
+            }));
+        }
         let planned = self.planned(&id)?;
         let last = planned.last_activity;
         let left = |reason, why| {

@@ -36,6 +36,7 @@ fn what_is_named_is_archived_already_or_refused() {
         &place.home,
         &request(Which::Named(named)),
         &[],
+        &Leases::default(),
         &place.context(),
     )
     .unwrap();
@@ -70,6 +71,7 @@ fn idle_takes_what_has_rested_and_says_what_has_not() {
         &place.home,
         &request(Which::Idle(rest)),
         &[],
+        &Leases::default(),
         &place.context(),
     )
     .unwrap();

@@ -15,7 +15,7 @@ use crate::disk::{self, Dir, FileKind};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
-use crate::home::{Home, IndexFile, LockedHome, Scratch, SessionId, Status};
+use crate::home::{Home, IndexFile, Leases, LockedHome, Scratch, SessionId, Status};
 use crate::pack::{self, Limits, Nature, Pack, Problem};
 
 /// What is asked for.
@@ -127,7 +127,7 @@ pub struct Outcome {
 ///
 /// # Errors
 /// An index that can not be written.
-pub fn plan(home: &Home, request: &Request) -> Result<Plan> {
+pub fn plan(home: &Home, request: &Request, leases: &Leases) -> Result<Plan> {
     let index = IndexFile::ready(home)?;
     let mut plan = Plan {
         keep: request.keep,
@@ -137,6 +137,10 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan> {
     };
     let mut seen = BTreeSet::new();
     for id in request.sessions.iter().filter(|id| seen.insert(*id)) {
+        if let Err(error) = leases.refuse(id) {
+            plan.refused.push(Refused::new(id, &error));
+            continue;
+        }
         let folder = disk::stat(&home.session(id))?.map(|meta| meta.kind);
         let archive = disk::stat(&home.archive_of(id))?.map(|meta| meta.kind);
         let looked = match (archive, folder) {

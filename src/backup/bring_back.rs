@@ -22,8 +22,8 @@ use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
 use crate::home::{
-    Candidate, Entry, Home, Index, IndexFile, LockedHome, RelPath, SessionId, Status, candidates,
-    identity_of, matching, resolve, split,
+    Candidate, Entry, Home, Index, IndexFile, Leases, LockedHome, RelPath, SessionId, Status,
+    candidates, identity_of, matching, resolve, split,
 };
 use crate::pack::{self, ENDING, Limits, Member, MemberKind, Pack};
 use crate::state::{Agent, AtWork};
@@ -144,8 +144,15 @@ impl Outcome {
 /// What bringing it back would do.
 ///
 /// # Errors
-/// A session, snapshot or store that is not known; somebody at work; what is newer, without `force`.
-pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context) -> Result<Plan> {
+/// A session, snapshot or store that is not known; somebody at work; a session that another device holds; what is newer,
+/// without `force`.
+pub fn plan(
+    home: &Home,
+    request: &Request,
+    agents: &[Agent],
+    leases: &Leases,
+    context: &Context,
+) -> Result<Plan> {
     let store = opened(request)?;
     let source = source(store.as_ref(), request, context)?;
     let (query, rel) = split(&request.what)?;
@@ -179,6 +186,7 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
         plan.as_archive &= plan.rel.is_empty();
         return Ok(plan);
     }
+    leases.refuse(&plan.session)?;
     let folder = disk::exists(&home.session(&plan.session));
     let archived = disk::exists(&home.archive_of(&plan.session));
     // Where there is a folder, it is the folder that comes back.

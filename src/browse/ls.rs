@@ -12,8 +12,8 @@ use crate::base::wire::WirePath;
 use crate::base::{Error, Result};
 use crate::disk::{self, Dir};
 use crate::home::{
-    Brief, Cache, Counts, Home, Index, SessionId, Status, Tally, each_brief_with_archive, folded,
-    measure,
+    Brief, Cache, Counts, HeldBy, Home, Index, Leases, SessionId, Status, Tally,
+    each_brief_with_archive, folded, measure,
 };
 use crate::state::{Agent, AtWork};
 
@@ -81,6 +81,8 @@ pub struct Row {
     pub archive: Option<Map<String, Value>>,
     /// The agent that works in it right now.
     pub running: Option<Running>,
+    /// The device that holds its lease, this or another.
+    pub held_by: Option<HeldBy>,
 }
 
 /// What a session holds.
@@ -141,7 +143,7 @@ pub struct Outcome {
     pub strangers: Vec<WirePath>,
 }
 
-/// Lists the sessions. `agents` are the processes that the application has noted.
+/// Lists the sessions. `agents` are the processes that the application has noted; `leases` say who holds which.
 ///
 /// # Errors
 /// An index that can not be understood; a usage error for a pattern that is no glob.
@@ -151,13 +153,14 @@ pub fn ls(
     sort: Sort,
     reverse: bool,
     agents: &[Agent],
+    leases: &Leases,
 ) -> Result<Outcome> {
     let at_work = AtWork::by_registry(home.root(), agents);
     let pattern = filter.pattern.as_deref().map(Pattern::new).transpose()?;
     // The larger one on this thread: the memory of others grows page by page.
     let (rows, cache) = std::thread::scope(|scope| {
         let cache = scope.spawn(|| Cache::read(home));
-        (rows(home, &at_work), cache.join().ok().flatten())
+        (rows(home, &at_work, leases), cache.join().ok().flatten())
     });
     let mut rows = rows?;
     let stale = match &cache {
@@ -190,12 +193,13 @@ pub fn ls(
 }
 
 /// What the index says of each session.
-fn rows(home: &Home, at_work: &AtWork) -> Result<Vec<Row>> {
+fn rows(home: &Home, at_work: &AtWork, leases: &Leases) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let read = each_brief_with_archive(home, &mut |brief| {
         let folder = SessionId::adopt(&brief.id).ok().map(|id| home.session(&id));
         let agent = folder.and_then(|f| at_work.agent_on(&f, brief.session_id.as_deref()));
-        rows.push(row(brief, agent.map(Running::from)));
+        let held_by = leases.of(&brief.id).cloned();
+        rows.push(row(brief, agent.map(Running::from), held_by));
     });
     match read {
         Ok(()) => Ok(rows),
@@ -220,7 +224,7 @@ fn counted_now(home: &Home, rows: &[Row]) -> Vec<(String, Counts)> {
     present.into_par_iter().map(count).collect()
 }
 
-fn row(brief: Brief, running: Option<Running>) -> Row {
+fn row(brief: Brief, running: Option<Running>, held_by: Option<HeldBy>) -> Row {
     let created = brief.created();
     let status = brief.status().as_str().to_owned();
     let text = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
@@ -237,6 +241,7 @@ fn row(brief: Brief, running: Option<Running>) -> Row {
         holds: None,
         archive: brief.archive,
         running,
+        held_by,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::home::{Cache, SessionsStamp};
 use crate::state::Liveness;
 
 fn ids(place: &Place, filter: &Filter, sort: Sort) -> Vec<String> {
-    let outcome = ls(&place.home, filter, sort, false, &[]).unwrap();
+    let outcome = ls(&place.home, filter, sort, false, &[], &Leases::default()).unwrap();
     outcome.sessions.into_iter().map(|row| row.id).collect()
 }
 
@@ -52,7 +52,7 @@ fn sorts() {
     );
     assert_eq!(ids(&place, &all, Sort::Size), [old, clean, crawler, "odd"]);
     assert_eq!(ids(&place, &all, Sort::Id), [crawler, clean, old, "odd"]);
-    let outcome = ls(&place.home, &all, Sort::Id, true, &[]).unwrap();
+    let outcome = ls(&place.home, &all, Sort::Id, true, &[], &Leases::default()).unwrap();
     assert_eq!((outcome.sessions[0].id.as_str(), outcome.total), ("odd", 5));
     assert_eq!(outcome.sessions[3].holds.unwrap().bytes, 10);
 }
@@ -119,22 +119,47 @@ fn filters() {
     ] {
         assert_eq!(ids(&place, &filter, Sort::Id), expected, "{filter:?}");
     }
-    assert!(ls(&place.home, &pattern("[a"), Sort::Id, false, &[]).is_err());
+    assert!(
+        ls(
+            &place.home,
+            &pattern("[a"),
+            Sort::Id,
+            false,
+            &[],
+            &Leases::default()
+        )
+        .is_err()
+    );
 }
 
 #[test]
 fn says_when_sessions_have_come_or_gone_and_works_without_a_cache() {
     let place = filled();
     let stale = || {
-        ls(&place.home, &Filter::default(), Sort::Id, false, &[])
-            .unwrap()
-            .stale
+        ls(
+            &place.home,
+            &Filter::default(),
+            Sort::Id,
+            false,
+            &[],
+            &Leases::default(),
+        )
+        .unwrap()
+        .stale
     };
     assert!(!stale());
     place.put("sessions/new/x", "");
     assert!(stale());
     place.put(".wbhome/cache.json", "broken");
-    let outcome = ls(&place.home, &Filter::default(), Sort::Updated, false, &[]).unwrap();
+    let outcome = ls(
+        &place.home,
+        &Filter::default(),
+        Sort::Updated,
+        false,
+        &[],
+        &Leases::default(),
+    )
+    .unwrap();
     assert!(outcome.stale && outcome.sessions.len() == 4);
     assert_eq!(outcome.sessions[0].holds, None);
     let json = serde_json::to_value(&outcome.sessions[2]).unwrap();
@@ -169,7 +194,15 @@ fn who_works_in_a_session_is_known_by_the_folder_or_the_conversation() {
     let link = root.join("../a link");
     std::os::unix::fs::symlink(&inside, &link).unwrap();
     let on = |agents: &[Agent]| -> Vec<(String, u32)> {
-        let listed = ls(&place.home, &Filter::default(), Sort::Id, false, agents).unwrap();
+        let listed = ls(
+            &place.home,
+            &Filter::default(),
+            Sort::Id,
+            false,
+            agents,
+            &Leases::default(),
+        )
+        .unwrap();
         let rows = listed.sessions.into_iter();
         rows.filter_map(|row| Some((row.id, row.running?.pid)))
             .collect()

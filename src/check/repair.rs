@@ -18,7 +18,9 @@ use crate::disk::Dir;
 use crate::home::journal;
 use crate::home::mend::{self, INDEX, Seen};
 use crate::home::trash::{self, Mark, Was};
-use crate::home::{Entry, Home, Index, IndexFile, LockedHome, SessionId, Status, identity_of};
+use crate::home::{
+    Entry, Home, Index, IndexFile, Leases, LockedHome, SessionId, Status, identity_of,
+};
 use crate::state::{Agent, AtWork};
 
 mod copies;
@@ -35,6 +37,8 @@ pub struct Request<'a> {
     pub moved: Vec<Moved>,
     /// The agents that the application names.
     pub agents: &'a [Agent],
+    /// Who holds which session: what another device holds is left.
+    pub leases: Leases,
     /// The caller will change the index: the present one is kept.
     pub keep_index: bool,
     /// The caller could read the index: when it can not be written all the same, that is to be told.
@@ -246,11 +250,17 @@ fn in_order(items: &mut [Item]) {
 impl Deciding<'_> {
     /// One that can not be looked at holds up none of the others.
     fn decide(&mut self, finding: &Finding) -> Result<()> {
+        use FindingKind::{ConflictCopy, ConflictDir, DanglingLink, OpenToOthers, OutsideLink};
         let before = self.items.len();
         let decided = match finding.kind {
-            FindingKind::ConflictCopy | FindingKind::ConflictDir => self.copy(finding),
-            FindingKind::DanglingLink | FindingKind::OutsideLink => self.link(finding),
-            FindingKind::OpenToOthers => self.mode(finding),
+            ConflictCopy | ConflictDir | DanglingLink | OutsideLink | OpenToOthers
+                if self.is_elsewhere(finding) =>
+            {
+                Ok(())
+            }
+            ConflictCopy | ConflictDir => self.copy(finding),
+            DanglingLink | OutsideLink => self.link(finding),
+            OpenToOthers => self.mode(finding),
             _ => Ok(()),
         };
         match decided {
@@ -263,6 +273,21 @@ impl Deciding<'_> {
             }
             decided => decided,
         }
+    }
+
+    /// Leaves what is in a session that another device holds, and in the second version of one.
+    fn is_elsewhere(&mut self, finding: &Finding) -> bool {
+        let paths = [Some(&finding.path), finding.of.as_ref()];
+        let mut sessions = paths
+            .into_iter()
+            .flatten()
+            .filter_map(|path| session_of(path));
+        let who = sessions.find_map(|id| self.request.leases.elsewhere(id));
+        if let Some(who) = &who {
+            let why = format!("is read-only here: {who}");
+            self.leave(&finding.path, finding.of.as_deref(), why);
+        }
+        who.is_some()
     }
 
     /// A second version that has a second version itself stays as long as that does: the next run would take that

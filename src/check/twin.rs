@@ -14,7 +14,7 @@ use crate::disk::{Dir, FileKind};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Instead, Mend, Seen};
 use crate::home::trash::{self, Added, Note, Was};
-use crate::home::{Home, Index, LockedHome, SessionId, identity_of};
+use crate::home::{Home, Index, Leases, LockedHome, SessionId, identity_of};
 use crate::state::{Agent, AtWork};
 
 /// What would be done.
@@ -45,14 +45,17 @@ pub struct Outcome {
 /// version itself.
 ///
 /// # Errors
-/// No whole second version, or several; a file that is whole itself, without `force`; somebody at work.
+/// No whole second version, or several; a file that is whole itself, without `force`; somebody at work; a session that
+/// another device holds.
 pub fn plan(
     home: &Home,
     path: &Path,
     force: bool,
     agents: &[Agent],
+    leases: &Leases,
     context: &Context,
 ) -> Result<Plan> {
+    leases.refuse_path(path)?;
     let root =
         Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
     let stop = context.stop;

@@ -66,7 +66,8 @@ pub(super) fn run(
     };
     let agents = place::agents_or_refuse(&home)?;
     if global.dry_run {
-        let plan = away::plan(&home, &request, &agents, ctx)?;
+        let leases = place::leases(&home, ctx)?;
+        let plan = away::plan(&home, &request, &agents, &leases, ctx)?;
         refused(&plan.refused, global, console);
         console.result("archive-plan/1", &plan, |out| {
             write_plan(out, &plan, console)
@@ -78,7 +79,8 @@ pub(super) fn run(
         ));
     }
     let locked = place::lock(&home, "archive", global, console, ctx)?;
-    let plan = away::plan(&locked, &request, &agents, ctx)?;
+    let leases = place::leases(&locked, ctx)?;
+    let plan = away::plan(&locked, &request, &agents, &leases, ctx)?;
     let now = || place::agents_or_refuse(&locked);
     let done = away::apply(&locked, plan, &request, &now, ctx)?;
     for session in &done.sessions {
@@ -239,6 +241,7 @@ fn left(out: &mut String, left: &[Left], console: &Console) {
             Reason::Active => "active since",
             Reason::Unreadable => "can not be read",
             Reason::Name => "with a name that can not be that of a pack",
+            Reason::Leased => "held by another device",
         };
         let shown = match console.verbose || group.len() <= NAMED + 1 {
             true => group.len(),

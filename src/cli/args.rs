@@ -7,8 +7,8 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
     archive, backup, check, commit, complete, diff, doctor, drill, du, export, history, index,
-    init, label, ls, man, migrate, mv, new, nightly, path, relay, relink, restore, rm, rotate,
-    schedule, search, shell_init, show, unarchive,
+    init, label, lease, ls, man, migrate, mv, new, nightly, path, relay, relink, restore, rm,
+    rotate, schedule, search, shell_init, show, unarchive,
 };
 
 /// A home for every agent session: move it off the sync drive, keep it sound, find things in it.
@@ -112,12 +112,13 @@ pub(super) enum Verb {
     Backup(backup::BackupArgs),
     Drill(drill::DrillArgs),
     Doctor(doctor::DoctorArgs),
-    Export(export::ExportArgs),
     Relink(relink::RelinkArgs),
     Migrate(migrate::MigrateArgs),
     Nightly(nightly::NightlyArgs),
     Schedule(schedule::ScheduleArgs),
     Relay(relay::RelayArgs),
+    Lease(lease::LeaseArgs),
+    Export(export::ExportArgs),
 
     Completions(complete::CompletionsArgs),
     ShellInit(shell_init::ShellInitArgs),

@@ -14,7 +14,7 @@ use crate::doctor::{self, Check, Report, Request, Verdict};
 /// Say whether this set-up is sound, a line a check, with the cure for what is not
 ///
 /// Which home is meant and why, what it lies on, settings, permissions, lock, what a killed command left, index, history,
-/// backups and drills, the night, the agent application's own folder. Nothing is changed. Exit code 4 when there is an error;
+/// backups and drills, the night, the agent application's own folder, the relay. Nothing is changed. Exit code 4 when there is an error;
 /// warnings alone are 0.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -36,6 +36,8 @@ pub(super) fn run(
         machine: schedule::machine().ok(),
         stores: place::stores,
         state: place::state_folders,
+        relay: place::relay_setting,
+        device: place::known_device,
     };
     let mut report = doctor::look(&home, &request, ctx)?;
     crate::base::Progress::finish(ctx.progress);

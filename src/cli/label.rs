@@ -11,7 +11,7 @@ use super::output::{Console, FAINT, STRONG, styled};
 use super::place;
 use crate::base::{Context, Exit, Result, human};
 use crate::browse::ls;
-use crate::home::{Home, SessionId, resolve_in};
+use crate::home::{Home, Leases, SessionId, resolve_in};
 use crate::sessions::label::{self, Labelled, Labels, Outcome};
 
 pub(super) mod chosen;
@@ -94,6 +94,16 @@ pub(super) fn run(
         }
         false => meeting(&args.conditions, &home, console, ctx)?,
     };
+    // It is the way out as well: without a sync tag a session is read-only no more.
+    let leases = place::leases_to_show(&home, console, ctx);
+    for id in &ids {
+        if let Some(who) = leases.elsewhere(id.as_str()) {
+            let id = human::name(id.as_str());
+            console.note(&format!(
+                "{id}: {who}; its labels are this home's own all the same"
+            ));
+        }
+    }
     if global.dry_run {
         let plan = label::plan(&home, &ids, request)?;
         console.result("label-plan/1", &plan, |out| write(out, &plan.sessions))?;
@@ -123,7 +133,14 @@ fn meeting(
         Some(ls::RUNNING) => place::agents(home, console),
         _ => Vec::new(),
     };
-    let listed = ls::ls(home, &filter, ls::Sort::Id, false, &agents)?;
+    let listed = ls::ls(
+        home,
+        &filter,
+        ls::Sort::Id,
+        false,
+        &agents,
+        &Leases::default(),
+    )?;
     if listed.sessions.is_empty() {
         let all = human::plural(listed.total, "session", "sessions");
         console.hint(&format!("none of {all} is what was asked for"));

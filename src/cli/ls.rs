@@ -94,7 +94,9 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
     if let Some(who) = AtWork::by_registry(home.root(), &agents).anywhere() {
         console.warn(&format!("{who}; it may work in any session"));
     }
-    let listed = ls::ls(&home, &filter, args.sort.into(), args.reverse, &agents)?;
+    let leases = place::leases_to_show(&home, console, ctx);
+    let sort = args.sort.into();
+    let listed = ls::ls(&home, &filter, sort, args.reverse, &agents, &leases)?;
     console.result("ls/1", &listed, |out| write(out, &listed, args.long, ctx))?;
     if listed.sessions.is_empty() && listed.total > 0 {
         let all = human::plural(listed.total, "session", "sessions");
@@ -234,6 +236,9 @@ fn columns(rows: &[Row], long: bool, archives: bool, moments: &Moments) -> Vec<C
     if long && rows.iter().any(|row| row.running.is_some()) {
         columns.extend(running_columns(rows, moments));
     }
+    if rows.iter().any(|row| row.held_by.is_some()) {
+        columns.push(column("HELD BY", Cells::Words, &held_by));
+    }
     columns.push(column("AGENT", Cells::Text, &|row| text(&row.agent)));
     columns.push(column("PROJECT", Cells::Text, &|row| text(&row.project)));
     let tags = |row: &Row| {
@@ -257,6 +262,15 @@ fn columns(rows: &[Row], long: bool, archives: bool, moments: &Moments) -> Vec<C
             .unwrap_or_default()
     }));
     columns
+}
+
+/// The device that holds the lease of a session.
+fn held_by(row: &Row) -> String {
+    match &row.held_by {
+        None => "-".to_owned(),
+        Some(holder) if holder.ours => "this device".to_owned(),
+        Some(holder) => human::name(&holder.name).into_owned(),
+    }
 }
 
 /// Who is running, since when, when it was last heard of, and where.

@@ -27,6 +27,7 @@ mod history;
 mod index;
 mod init;
 mod label;
+mod lease;
 mod ls;
 mod man;
 mod migrate;
@@ -110,6 +111,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Search(args) => search::run(args, global, console, ctx),
         Verb::Du(args) => du::run(args, global, console, ctx),
         Verb::Label(args) => label::run(args, global, console, ctx),
+        Verb::Lease(args) => lease::run(args, global, console, ctx),
         Verb::Rm(args) => rm::run(args, global, console, ctx),
         Verb::Restore(args) => restore::run(args, global, console, ctx),
         Verb::History(args) => history::run(args, global, console, ctx),

@@ -57,6 +57,7 @@ pub(super) fn run(args: MvArgs, global: &Global, console: &Console, ctx: &Contex
         state: args.state.folders(&home, console)?,
         fields_only: false,
         force: args.force,
+        leases: place::leases(&home, ctx)?,
         user_home: place::user_home(),
     };
     let (old, new) = (from.to_string(), to.to_string());

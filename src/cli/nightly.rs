@@ -33,7 +33,7 @@ pub(super) fn run(
         wait: global.lock_wait,
         stores: place::stores,
         backup: place::backup_request,
-        rotate: |home| rotate::request(home, Vec::new(), false),
+        rotate: |home, ctx| rotate::request(home, Vec::new(), false, ctx),
         relay: place::open_relay,
         relay_request: |home| relay::request(home, None),
     };

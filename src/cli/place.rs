@@ -10,7 +10,7 @@ pub(super) use crate::base::human::quoted;
 use crate::base::{Context, Error, Result};
 use crate::disk::{self, FileKind};
 use crate::history;
-use crate::home::{self, Config, Home, LockedHome};
+use crate::home::{self, Config, Home, Leases, LockedHome};
 use crate::relay;
 use crate::state::{self, Agent};
 
@@ -267,19 +267,62 @@ pub(super) fn relay_setting(home: &Home) -> Result<Option<relay::Setting>> {
     }))
 }
 
+/// The relay that the settings name.
+///
+/// # Errors
+/// None named, and what [`relay_setting`] refuses; a home that was merely found.
+pub(super) fn set_relay(home: &Home) -> Result<relay::Setting> {
+    refuse_untrusted(home)?;
+    relay_setting(home)?.ok_or_else(|| {
+        Error::failed("no relay is set in").at(home.config_file()).hint(
+            "`wbhome relay init DIR --mode clone` makes one in a folder that a sync client carries",
+        )
+    })
+}
+
+/// Who holds the leases of the sessions of a home, for whoever is about to change some. A home that was merely found is
+/// looked at as well: more than a refusal does not come of it.
+///
+/// # Errors
+/// Settings that are not understood.
+pub(super) fn leases(home: &Home, ctx: &Context) -> Result<Leases> {
+    let dir = Config::load(home)?.relay.dir;
+    let dir = dir.map(|dir| as_set(home, &dir));
+    let device = dir.as_ref().and_then(|_| device());
+    Ok(relay::gate(home, dir.as_deref(), device.as_ref(), ctx))
+}
+
+/// The same for whoever only looks: what can not be read is a warning.
+pub(super) fn leases_to_show(home: &Home, console: &Console, ctx: &Context) -> Leases {
+    leases(home, ctx).unwrap_or_else(|error| {
+        console.warn(&format!("who holds a lease is not known: {error}"));
+        Leases::default()
+    })
+}
+
+/// This device, as long as it is known: nothing is made.
+///
+/// # Errors
+/// Where that stands can not be read, or is not known.
+pub(super) fn known_device() -> Result<Option<home::Device>> {
+    home::Device::known(&user_data()?)
+}
+
+/// The same for whoever goes on without.
+pub(super) fn device() -> Option<home::Device> {
+    known_device().ok().flatten()
+}
+
 /// Opens the relay of a home, which the settings name and which is bound to it.
 ///
 /// # Errors
 /// None named; what [`relay::Relay::open`] refuses.
-pub(super) fn open_relay(home: &Home, ctx: &Context) -> Result<relay::Relay> {
-    refuse_untrusted(home)?;
-    let setting = relay_setting(home)?.ok_or_else(|| {
-        Error::failed("no relay is set in").at(home.config_file()).hint(
-            "`wbhome relay init DIR --mode clone` makes one in a folder that a sync client carries",
-        )
-    })?;
-    let device = home::Device::of_user(&user_data()?, ctx)?;
-    relay::Relay::open(home, &setting, device)
+pub(super) fn open_relay(home: &Home) -> Result<relay::Relay> {
+    let setting = set_relay(home)?;
+    match known_device()? {
+        Some(device) => relay::Relay::open(home, &setting, device),
+        None => Err(relay::not_bound(&setting.dir)),
+    }
 }
 
 /// A path as a person typed it, without links where it exists.

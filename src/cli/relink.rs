@@ -11,7 +11,7 @@ use super::migrate::report::write_databases;
 use super::output::{Console, FAINT, STRONG, WARNING, styled};
 use super::{complete, followed, place};
 use crate::base::{Context, Error, Exit, Result, human};
-use crate::home::{Home, resolve_in};
+use crate::home::{Home, PassedOver, resolve_in};
 use crate::migrate::relink::{self, Outcome, Plan, Request};
 use crate::migrate::{Mention, Undone};
 
@@ -94,6 +94,7 @@ pub(super) fn run(
         state,
         fields_only: args.fields_only,
         force: args.force,
+        leases: place::leases(&home, ctx)?,
         user_home: place::user_home(),
     };
     if global.dry_run {
@@ -129,7 +130,7 @@ fn undo(
     ctx: &Context,
 ) -> Result<Exit> {
     if global.dry_run {
-        let plan = relink::undo_plan(home, ctx)?;
+        let plan = relink::undo_plan(home, &place::leases(home, ctx)?, ctx)?;
         console.result("relink-undo-plan/1", &plan, |out| {
             followed::write_undo_plan(out, &plan);
         })?;
@@ -137,7 +138,7 @@ fn undo(
     }
     place::refuse_untrusted(home)?;
     let home = place::lock(home, "relink undo", global, console, ctx)?;
-    let undone = relink::undo(&home, force, ctx)?;
+    let undone = relink::undo(&home, force, &place::leases(&home, ctx)?, ctx)?;
     console.result("relink-undo/1", &Printed { undone: &undone }, |out| {
         followed::write_undone(out, &undone);
     })?;
@@ -157,6 +158,7 @@ pub(super) fn write_plan(out: &mut String, plan: &Plan) {
         human::plural(plan.links, "link", "links"),
         human::count(plan.files)
     );
+    write_passed_over(out, &plan.passed_over);
     followed::write_surveys(out, &plan.state);
     let _ = writeln!(out, "\nNothing was changed.");
 }
@@ -181,6 +183,7 @@ pub(super) fn write(out: &mut String, outcome: &Outcome, undo: &str, all: bool) 
             human::name(&mapped.new)
         );
     }
+    write_passed_over(out, &outcome.passed_over);
     for skipped in &outcome.skipped {
         let reason = human::escape(&skipped.reason).into_owned();
         let reason = match skipped.failed {
@@ -204,6 +207,18 @@ pub(super) fn write(out: &mut String, outcome: &Outcome, undo: &str, all: bool) 
             out,
             "  {path} was changed in the last moment; what stood there is in the record"
         );
+    }
+}
+
+/// Sessions that another device holds.
+fn write_passed_over(out: &mut String, passed_over: &[PassedOver]) {
+    if passed_over.is_empty() {
+        return;
+    }
+    let many = human::plural(passed_over.len() as u64, "session", "sessions");
+    let _ = writeln!(out, "  left, since another device holds the lease: {many}");
+    for held in passed_over {
+        let _ = writeln!(out, "    {}   {}", human::name(&held.session), held.why);
     }
 }
 

@@ -186,7 +186,7 @@ fn from_trash(
 ) -> Result<Exit> {
     let agents = place::agents_or_refuse(home)?;
     if global.dry_run {
-        let plan = restore::plan(home, request, &agents, ctx)?;
+        let plan = restore::plan(home, request, &agents, &place::leases(home, ctx)?, ctx)?;
         warn(&plan, global, console);
         console.result("restore-plan/1", &plan, |out| {
             write(out, &plan);
@@ -195,7 +195,13 @@ fn from_trash(
         return Ok(exit(&plan));
     }
     let locked = place::lock(home, "restore", global, console, ctx)?;
-    let plan = restore::plan(&locked, request, &agents, ctx)?;
+    let plan = restore::plan(
+        &locked,
+        request,
+        &agents,
+        &place::leases(&locked, ctx)?,
+        ctx,
+    )?;
     let done = restore::apply(&locked, plan, ctx)?;
     warn(&done.done, global, console);
     console.report("restore/1", &done, |out| {
@@ -279,7 +285,7 @@ fn from_twin(
     let path = Path::new("sessions").join(id.as_str()).join(rel.as_path());
     let agents = place::agents_or_refuse(home)?;
     if global.dry_run {
-        let plan = twin::plan(home, &path, force, &agents, ctx)?;
+        let plan = twin::plan(home, &path, force, &agents, &place::leases(home, ctx)?, ctx)?;
         console.result("restore-twin-plan/1", &plan, |out| {
             write_twin(out, &plan, "would hold what");
             let _ = writeln!(out, "Nothing was changed.");
@@ -287,7 +293,14 @@ fn from_twin(
         return Ok(Exit::Done);
     }
     let locked = place::lock(home, "restore", global, console, ctx)?;
-    let plan = twin::plan(&locked, &path, force, &agents, ctx)?;
+    let plan = twin::plan(
+        &locked,
+        &path,
+        force,
+        &agents,
+        &place::leases(&locked, ctx)?,
+        ctx,
+    )?;
     let done = twin::apply(&locked, plan, ctx)?;
     if let Some(left) = &done.left {
         console.warn(&human::escape(left));
@@ -338,7 +351,7 @@ fn from_git(
         }
     };
     if global.dry_run {
-        let plan = bring_back::plan(home, request, &agents, ctx)?;
+        let plan = bring_back::plan(home, request, &agents, &place::leases(home, ctx)?, ctx)?;
         console.result("restore-git-plan/1", &plan, |out| {
             write_git(out, &plan, console.verbose);
             let _ = writeln!(out, "{WOULD}");
@@ -346,7 +359,13 @@ fn from_git(
         return Ok(warn(&plan.left));
     }
     let locked = place::lock(home, "restore", global, console, ctx)?;
-    let plan = bring_back::plan(&locked, request, &agents, ctx)?;
+    let plan = bring_back::plan(
+        &locked,
+        request,
+        &agents,
+        &place::leases(&locked, ctx)?,
+        ctx,
+    )?;
     let done = bring_back::apply(&locked, plan, ctx)?;
     reconcile::refresh_cache(&locked, ctx)?;
     console.report("restore-git/1", &done, |out| {

@@ -35,7 +35,7 @@ pub(super) fn run(args: RmArgs, global: &Global, console: &Console, ctx: &Contex
         .collect::<Result<Vec<_>>>()?;
     let agents = place::agents_or_refuse(&home)?;
     if global.dry_run {
-        let plan = remove::plan(&home, &ids, &agents)?;
+        let plan = remove::plan(&home, &ids, &agents, &place::leases(&home, ctx)?)?;
         console.result("rm-plan/1", &plan, |out| {
             write(out, &plan.sessions);
             let many = human::plural(plan.sessions.len() as u64, "session", "sessions");
@@ -44,7 +44,7 @@ pub(super) fn run(args: RmArgs, global: &Global, console: &Console, ctx: &Contex
         return Ok(Exit::Done);
     }
     let locked = place::lock(&home, "rm", global, console, ctx)?;
-    let plan = remove::plan(&locked, &ids, &agents)?;
+    let plan = remove::plan(&locked, &ids, &agents, &place::leases(&locked, ctx)?)?;
     let done = remove::apply(&locked, plan, ctx)?;
     for left in &done.left {
         console.warn(&format!("left {left}"));

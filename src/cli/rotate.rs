@@ -43,7 +43,7 @@ pub(super) fn run(
 ) -> Result<Exit> {
     let home = place::open(global)?;
     let sessions = args.sessions.iter().map(|query| with_logs(&home, query));
-    let request = request(&home, sessions.collect::<Result<_>>()?, args.force)?;
+    let request = request(&home, sessions.collect::<Result<_>>()?, args.force, ctx)?;
     if global.dry_run {
         let plan = rotate::plan(&home, &request, ctx)?;
         for left in &plan.left {
@@ -95,7 +95,12 @@ fn with_logs(home: &Home, query: &str) -> Result<SessionId> {
 ///
 /// # Errors
 /// Settings that are not understood.
-pub(super) fn request(home: &Home, sessions: Vec<SessionId>, force: bool) -> Result<Request> {
+pub(super) fn request(
+    home: &Home,
+    sessions: Vec<SessionId>,
+    force: bool,
+    ctx: &Context,
+) -> Result<Request> {
     let mut settings = Config::load(home)?.rotate;
     let user_home = place::user_home();
     for glob in &mut settings.logs {
@@ -114,6 +119,7 @@ pub(super) fn request(home: &Home, sessions: Vec<SessionId>, force: bool) -> Res
         sessions,
         force,
         settings,
+        leases: place::leases(home, ctx)?,
         lets_go: true,
         state: match leads_out {
             true => place::state_folders(home)?,

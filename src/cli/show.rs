@@ -86,7 +86,8 @@ struct Backup {
 
 fn overview(home: &Home, id: &SessionId, console: &Console, ctx: &Context) -> Result<Exit> {
     let agents = place::agents(home, console);
-    let session = show::session(home, id, &agents, ctx)?;
+    let leases = place::leases_to_show(home, console, ctx);
+    let session = show::session(home, id, &agents, &leases, ctx)?;
     // What is wrong with the repository, `check` tells.
     let commit = history::last_touch(home, id, ctx);
     ctx.stop.check()?;
@@ -332,6 +333,17 @@ fn write(out: &mut String, printed: &Printed, ctx: &Context) {
         if let Some(value) = value {
             line(out, name, human::name(value));
         }
+    }
+    if let Some(holder) = &session.held_by {
+        let since = moment(holder.since);
+        let told = match holder.ours {
+            true => format!("held by this device since {since}"),
+            false => format!(
+                "held by {} since {since}: read-only here",
+                human::name(&holder.name)
+            ),
+        };
+        line(out, "lease", told);
     }
     if !session.tags.is_empty() {
         line(out, "tags", human::name(&session.tags.join(", ")));

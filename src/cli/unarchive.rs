@@ -51,7 +51,7 @@ pub(super) fn run(
         force: args.force,
     };
     if global.dry_run {
-        let plan = back::plan(&home, &request)?;
+        let plan = back::plan(&home, &request, &place::leases(&home, ctx)?)?;
         refused(&plan.refused, global, console);
         console.result("unarchive-plan/1", &plan, |out| write_plan(out, &plan))?;
         return Ok(exit(
@@ -61,7 +61,7 @@ pub(super) fn run(
         ));
     }
     let locked = place::lock(&home, "unarchive", global, console, ctx)?;
-    let plan = back::plan(&locked, &request)?;
+    let plan = back::plan(&locked, &request, &place::leases(&locked, ctx)?)?;
     let done = back::apply(&locked, plan, &request, ctx)?;
     for session in &done.sessions {
         warn(session, &locked, global, console);

@@ -1,5 +1,5 @@
 //! Whether a set-up is sound: which home and where it lies, its settings, what a killed command left, history, backups,
-//! the night, the agent application's own folder.
+//! the night, the agent application's own folder, the relay.
 //!
 //! A composition, as the night is: it asks each capability through its public face, and knows how none of them works. A
 //! check is one line with one verdict and, where something is wrong, the command that cures it. What a person does not
@@ -10,6 +10,7 @@ mod indexed;
 mod keeping;
 mod night;
 mod place;
+mod relay;
 mod rest;
 mod settings;
 mod snapshots;
@@ -22,8 +23,9 @@ use serde::Serialize;
 
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Exit, Result};
-use crate::home::{Config, Home, How, Trust};
+use crate::home::{Config, Device, Home, How, Trust};
 use crate::nightly::schedule::Machine;
+use crate::relay::Setting;
 
 /// How a check has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -86,6 +88,10 @@ pub struct Request {
     pub stores: fn(&Home) -> Result<Vec<PathBuf>>,
     /// Finds the application's own folders.
     pub state: fn(&Home) -> Result<Vec<PathBuf>>,
+    /// Finds the relay that the settings name.
+    pub relay: fn(&Home) -> Result<Option<Setting>>,
+    /// Finds this device, as long as it is known.
+    pub device: fn() -> Result<Option<Device>>,
 }
 
 /// Everything that a check needs.
@@ -98,7 +104,7 @@ struct Visit<'a> {
 }
 
 /// What is looked at, in order. Each may have several things to say.
-const CHECKS: [fn(&Visit) -> Vec<Check>; 19] = [
+const CHECKS: [fn(&Visit) -> Vec<Check>; 20] = [
     place::home,
     place::permissions,
     place::filesystem,
@@ -117,6 +123,7 @@ const CHECKS: [fn(&Visit) -> Vec<Check>; 19] = [
     night::last,
     agent::folder,
     agent::retention,
+    relay::relay,
     rest::trash,
 ];
 

@@ -28,7 +28,7 @@ use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Added, Former, Mark, Note, Was};
 use crate::home::{
-    Entry, Home, Index, IndexFile, LockedHome, RelPath, SessionId, Status, identity_of,
+    Entry, Home, Index, IndexFile, Leases, LockedHome, RelPath, SessionId, Status, identity_of,
 };
 use crate::state::{Agent, AtWork};
 
@@ -99,11 +99,18 @@ pub struct Outcome {
 /// What bringing it back would do.
 ///
 /// # Errors
-/// A session, commit or moment that is not known; what the commit does not hold; somebody at work; something in the way
-/// that is no file, or that no commit holds.
-pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context) -> Result<Plan> {
+/// A session, commit or moment that is not known; what the commit does not hold; somebody at work; a session that another
+/// device holds; something in the way that is no file, or that no commit holds.
+pub fn plan(
+    home: &Home,
+    request: &Request,
+    agents: &[Agent],
+    leases: &Leases,
+    context: &Context,
+) -> Result<Plan> {
     let repository = Repository::expect(home)?;
     let meant = meant(home, &repository, &request.what)?;
+    leases.refuse(&meant.id)?;
     let now = context.clock.zoned();
     let commit = repository.revision(request.at.as_deref(), &now)?;
     let name = name_at(home, &repository, &commit, &meant.id, context.stop)?;

@@ -199,6 +199,11 @@ impl Home {
         self.own().join("relay.json")
     }
 
+    /// `.wbhome/leases.json`.
+    pub fn leases_file(&self) -> PathBuf {
+        self.own().join("leases.json")
+    }
+
     /// `.wbhome/rotate.json`.
     pub fn rotate_file(&self) -> PathBuf {
         self.own().join("rotate.json")

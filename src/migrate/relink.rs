@@ -18,7 +18,7 @@ use super::{References, preflight};
 use crate::base::{Context, Error, Exit, Result, Total, human};
 use crate::disk::{self, Dir, Entry, Tree};
 use crate::home::swap::{Draft, Root, Swap};
-use crate::home::{Home, LockedHome, RelPath, SessionId};
+use crate::home::{Home, Leases, LockedHome, PassedOver, RelPath, SessionId};
 use crate::paths::Mapping;
 use crate::paths::database::COMPANIONS;
 use crate::sessions::reconcile;
@@ -43,6 +43,8 @@ pub struct Request {
     pub fields_only: bool,
     /// Go on although NEW is not there, or somebody works in the home.
     pub force: bool,
+    /// Who holds which session: what another device holds is passed over.
+    pub leases: Leases,
     /// The user's home, for references that begin with `~`.
     pub user_home: Option<PathBuf>,
 }
@@ -54,6 +56,8 @@ pub struct Plan {
     pub mappings: Vec<Mapping>,
     /// Only these sessions; empty: everywhere.
     pub sessions: Vec<String>,
+    /// Sessions that are left as they are, because another device holds their leases.
+    pub passed_over: Vec<PassedOver>,
     /// Files that would be looked at.
     pub files: u64,
     /// Files that would be written anew.
@@ -78,6 +82,9 @@ pub struct Outcome {
     pub mappings: Vec<Mapping>,
     /// Only in these sessions; empty: everywhere.
     pub sessions: Vec<String>,
+    /// Sessions that were left as they are, because another device holds their leases.
+    #[serde(default)]
+    pub passed_over: Vec<PassedOver>,
     /// When.
     pub finished: jiff::Timestamp,
     /// Files that were looked at.
@@ -177,17 +184,20 @@ pub(super) fn survey(
     ctx: &Context,
 ) -> Result<Plan> {
     let user_home = request.user_home.as_deref().and_then(Path::to_str);
+    let mut held = request.sessions.iter();
+    held.try_for_each(|id| request.leases.refuse(id))?;
     preflight::home_is_quiet(home, &mappings, request)?;
     let tree = walk(home, ctx)?;
     let ids = super::plan::session_names(&tree.1);
     let compiled = Compiled::new(&mappings, request.fields_only, user_home, &ids)?;
     let sessions: Vec<String> = request.sessions.iter().map(ToString::to_string).collect();
+    let passed_over = passed_over(home, request);
     ctx.progress.stage("Counting references", Total::default());
     let counted = count(
         &tree.0,
         &tree.1,
         &compiled.text,
-        &|path| covers(path, &sessions),
+        &|path| covers(path, &sessions, &passed_over),
         ctx,
     )?;
     ctx.progress.finish();
@@ -205,6 +215,7 @@ pub(super) fn survey(
         references: references(&mappings, &tally),
         mappings,
         sessions,
+        passed_over,
         files,
         rewritten: tally.rewritten,
         links: tally.links_rewritten,
@@ -225,17 +236,26 @@ fn walk(home: &Home, ctx: &Context) -> Result<(Dir, Tree)> {
     Ok((dir, tree))
 }
 
+/// The sessions in the home that another device holds, when all are meant.
+fn passed_over(home: &Home, request: &Request) -> Vec<PassedOver> {
+    let held = request.leases.all_elsewhere();
+    held.filter(|held| {
+        let id = SessionId::adopt(&held.session);
+        request.sessions.is_empty() && id.is_ok_and(|id| disk::exists(&home.session(&id)))
+    })
+    .collect()
+}
+
 /// Whether a relink looks at what lies at `path`. Packs are compressed: what they hold is left as it was.
-fn covers(path: &Path, sessions: &[String]) -> bool {
+fn covers(path: &Path, sessions: &[String], passed_over: &[PassedOver]) -> bool {
     let mut parts = path.iter();
     match parts.next() {
         Some(first) if first == "archive" => false,
         Some(first) if first == "sessions" => {
-            let session = parts.next();
-            sessions.is_empty()
-                || sessions
-                    .iter()
-                    .any(|id| session.is_some_and(|s| s == id.as_str()))
+            let session = parts.next().and_then(|name| name.to_str());
+            let is_it = |id: &str| session == Some(id);
+            !passed_over.iter().any(|held| is_it(&held.session))
+                && (sessions.is_empty() || sessions.iter().any(|id| is_it(id)))
         }
         _ => sessions.is_empty(),
     }
@@ -306,7 +326,9 @@ fn stage(
         },
     );
     let texts = InPlace::new(draft, 0, moved.text, ctx)?;
-    let mut tally = texts.run(&tree, &|path| covers(path, &plan.sessions))?;
+    let mut tally = texts.run(&tree, &|path| {
+        covers(path, &plan.sessions, &plan.passed_over)
+    })?;
     let mut databases = Vec::new();
     for path in std::mem::take(&mut tally.databases) {
         ctx.stop.check()?;
@@ -340,6 +362,7 @@ fn stage(
     Ok(Outcome {
         mappings: plan.mappings.clone(),
         sessions: plan.sessions.clone(),
+        passed_over: plan.passed_over.clone(),
         finished: ctx.clock.now(),
         files: plan.files,
         rewritten: tally.rewritten,
@@ -398,21 +421,30 @@ fn newest(home: &Home) -> Result<RelPath> {
 /// What [`undo`] would do.
 ///
 /// # Errors
-/// A record that can not be read; no relink.
-pub fn undo_plan(home: &Home, ctx: &Context) -> Result<UndoPlan> {
-    taking_back::undo_plan(home, vec![newest(home)?], ctx)
+/// A record that can not be read; no relink; one that has changed a session which another device holds now.
+pub fn undo_plan(home: &Home, leases: &Leases, ctx: &Context) -> Result<UndoPlan> {
+    let rel = newest(home)?;
+    refuse_held(home, &rel, leases)?;
+    taking_back::undo_plan(home, vec![rel], ctx)
+}
+
+fn refuse_held(home: &Home, rel: &RelPath, leases: &Leases) -> Result<()> {
+    let swap = Swap::read(home, rel)?;
+    let mut paths = swap.iter().flat_map(Swap::in_home);
+    paths.try_for_each(|path| leases.refuse_path(path))
 }
 
 /// Takes the newest relink back.
 ///
 /// # Errors
-/// No relink; whoever works in the home or uses the application's folder; what was changed since, without
-/// `force`.
-pub fn undo(home: &LockedHome, force: bool, ctx: &Context) -> Result<Vec<Undone>> {
+/// No relink; one that has changed a session which another device holds now; whoever works in the home or uses the
+/// application's folder; what was changed since, without `force`.
+pub fn undo(home: &LockedHome, force: bool, leases: &Leases, ctx: &Context) -> Result<Vec<Undone>> {
     if taking_back::settled_by(home, "relink undo") {
         return Ok(Vec::new());
     }
     let rel = newest(home)?;
+    refuse_held(home, &rel, leases)?;
     taking_back::take_back(home, vec![rel], "relink undo", force, ctx)
 }
 

@@ -77,7 +77,7 @@ impl Renaming {
 /// follow; its OLD and NEW are not used.
 ///
 /// # Errors
-/// A name that is taken; a session that is not there, or in which somebody works.
+/// A name that is taken; a session that is not there, in which somebody works, or that another device holds.
 pub fn plan(
     home: &Home,
     from: &SessionId,
@@ -88,6 +88,7 @@ pub fn plan(
     if from == to {
         return Err(Error::usage("that is its name already"));
     }
+    request.leases.refuse(from)?;
     let renaming = Renaming {
         from: from.to_string(),
         to: to.to_string(),

@@ -33,9 +33,9 @@ pub struct Request {
     /// Finds what a backup goes by.
     pub backup: fn(&Home) -> Result<run::Request>,
     /// Finds which logs are cut, and when.
-    pub rotate: fn(&Home) -> Result<rotate::Request>,
+    pub rotate: fn(&Home, &Context) -> Result<rotate::Request>,
     /// Opens the relay that the settings name.
-    pub relay: fn(&Home, &Context) -> Result<Relay>,
+    pub relay: fn(&Home) -> Result<Relay>,
     /// Finds what goes into it.
     pub relay_request: fn(&Home) -> Result<sync::Request>,
 }

@@ -24,6 +24,9 @@ const FORMAT: u64 = 1;
 /// No honest file is larger.
 const LIMIT: u64 = 16 << 20;
 
+/// No machine has a longer name, in bytes.
+const LONGEST_NAME: usize = 255;
+
 /// What a device says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
@@ -149,6 +152,17 @@ impl Devices {
         }
     }
 
+    /// Of a device whose file is torn right now, what it said before counts on: a lease does not fall because a sync
+    /// client is in the middle of writing.
+    pub(super) fn stand_in(&mut self, former: impl Iterator<Item = Said>) {
+        for said in former.filter(|said| said.device != self.this) {
+            let name = format!("{}.json", said.device);
+            if self.strange.iter().any(|(strange, _)| *strange == name) {
+                self.said.entry(said.device.clone()).or_insert(said);
+            }
+        }
+    }
+
     /// What this device says.
     pub fn own(&self) -> Option<&Said> {
         self.said.get(&self.this)
@@ -233,6 +247,7 @@ fn read_one(folder: &Dir, name: &std::ffi::OsStr, id: &str) -> Result<Said, Stri
         ));
     }
     match said.device == id {
+        true if said.name.len() > LONGEST_NAME => Err("no machine has such a name".to_owned()),
         true => Ok(said),
         false => Err("it speaks of another device".to_owned()),
     }

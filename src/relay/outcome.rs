@@ -178,6 +178,19 @@ pub struct Outcome {
     pub sessions: Vec<Session>,
     /// Sessions in the relay that others have put there.
     pub strangers: Vec<Stranger>,
+    /// Leases that this device had and has given up: another one has a better claim.
+    pub overtaken: Vec<Overtaken>,
+    /// Leases that it has given up because the session does not travel any more.
+    pub released: Vec<String>,
+}
+
+/// A lease that this device has lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Overtaken {
+    /// The session.
+    pub session: String,
+    /// Who holds it.
+    pub holder: Holder,
 }
 
 impl Outcome {
@@ -191,6 +204,8 @@ impl Outcome {
             mode: relay.mode,
             sessions: sessions.collect(),
             strangers,
+            overtaken: Vec::new(),
+            released: Vec::new(),
         }
     }
 

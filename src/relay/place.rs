@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::devices::{Devices, FOLDER, Said};
+use super::seen::Seen;
 use crate::base::{Error, Result, human};
 use crate::disk::{self, Dir};
 use crate::home::{Device, Home, RelayMode, Trust};
@@ -33,6 +34,8 @@ pub struct Relay {
     pub logs: bool,
     /// What all devices say, as it was when the folder was opened.
     pub devices: Devices,
+    /// What they said when this home noted it last.
+    pub seen: Seen,
 }
 
 impl Relay {
@@ -53,18 +56,20 @@ impl Relay {
         }
         let root =
             Dir::open(&path).map_err(|e| Error::io("can not open the relay folder", &path, e))?;
-        let devices = Devices::read(&root, &device.id)?;
-        let relay = Relay {
+        let seen = Seen::read(home, &path);
+        let mut relay = Relay {
             path,
             root,
             device,
             mode: setting.mode,
             logs: setting.logs,
-            devices,
+            devices: Devices::default(),
+            seen,
         };
+        relay.read_devices()?;
         match relay.devices.own() {
             Some(own) => relay.refuse_another_home(home, own)?,
-            None => return Err(relay.not_ours()),
+            None => return Err(not_bound(&relay.path)),
         }
         Ok(relay)
     }
@@ -75,6 +80,7 @@ impl Relay {
     /// As [`Devices::read`].
     pub fn read_devices(&mut self) -> Result<()> {
         self.devices = Devices::read(&self.root, &self.device.id)?;
+        self.devices.stand_in(self.seen.all());
         Ok(())
     }
 
@@ -88,22 +94,23 @@ impl Relay {
         self.read_devices()
     }
 
-    fn not_ours(&self) -> Error {
-        Error::failed("the folder is not, or not any more, a relay of this device:")
-            .at(&self.path)
-            .hint("if it is on a disk that is not mounted, mount it")
-            .hint(format!(
-                "`wbhome relay init {} --mode MODE` makes it one",
-                human::quoted(&self.path)
-            ))
-    }
-
     fn refuse_another_home(&self, home: &Home, own: &Said) -> Result<()> {
         match another_home(home, own)? {
             None => Ok(()),
             Some(error) => Err(error.at(&self.path)),
         }
     }
+}
+
+/// A folder in which nothing of this device stands.
+pub fn not_bound(path: &Path) -> Error {
+    Error::failed("the folder is not, or not any more, a relay of this device:")
+        .at(path)
+        .hint("if it is on a disk that is not mounted, mount it")
+        .hint(format!(
+            "`wbhome relay init {} --mode MODE` makes it one",
+            human::quoted(path)
+        ))
 }
 
 /// Why the home that a device has bound to a relay is not this one, if so. One that was moved is the same.

@@ -10,9 +10,11 @@ use serde::Serialize;
 use super::carry::{Carrying, Stuck, carried, temporary_of};
 use super::consider::{Considering, Todo, Work};
 use super::devices::Sent;
-use super::outcome::{Outcome, State, Why};
+use super::lapse::{give_up, overtaken, without_session};
+use super::outcome::{Outcome, Overtaken, State, Why};
 use super::place::Relay;
 use super::record::{Log, Put, Record, version};
+use super::seen::note;
 use super::strangers::{Stranger, strangers};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
@@ -194,6 +196,7 @@ pub fn apply(
     }
     if !stopped {
         speak(home, relay, &plan.record)?;
+        settle_leases(home, relay, &mut plan.told, context)?;
     }
     context
         .stop
@@ -407,6 +410,28 @@ fn clear_leftovers(relay: &Relay) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Gives up leases that count no more: those on which another device has a better claim, and those of sessions that do
+/// not travel any more.
+fn settle_leases(
+    home: &LockedHome,
+    relay: &mut Relay,
+    told: &mut Outcome,
+    context: &Context,
+) -> Result<()> {
+    let overtaken = overtaken(&relay.devices);
+    let gone = without_session(home, relay)?;
+    if !overtaken.is_empty() || !gone.is_empty() {
+        let lost = overtaken.iter().map(|(session, ..)| session.as_str());
+        give_up(relay, lost.chain(gone.iter().map(String::as_str)))?;
+    }
+    told.released = gone;
+    told.overtaken = overtaken
+        .into_iter()
+        .map(|(session, _, holder)| Overtaken { session, holder })
+        .collect();
+    note(home, relay, context)
 }
 
 /// Tells the other devices what has been sent, when that is something new.

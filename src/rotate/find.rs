@@ -309,6 +309,7 @@ mod tests {
         let request = Request {
             sessions: Vec::new(),
             force: false,
+            leases: crate::home::Leases::default(),
             lets_go: true,
             settings: crate::home::Rotate {
                 logs: logs.iter().map(|&glob| glob.to_owned()).collect(),
@@ -423,6 +424,7 @@ mod tests {
                     force: false,
                     settings,
                     state,
+                    leases: crate::home::Leases::default(),
                     lets_go: true,
                 },
             );

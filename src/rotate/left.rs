@@ -4,6 +4,7 @@ use super::Found;
 use super::outcome::{Left, Reason, Writer};
 use crate::base::human;
 use crate::disk::FileKind;
+use crate::home::Leases;
 
 /// It was removed, or got another name, since it was found.
 pub(super) fn gone(found: &Found) -> Left {
@@ -15,6 +16,13 @@ pub(super) fn gone(found: &Found) -> Left {
 pub(super) fn for_its_line(found: &Found) -> Left {
     let why = "holds no whole line yet".to_owned();
     Left::new(found, Reason::NoLine, why, None)
+}
+
+/// Another device holds the lease of its session.
+pub(super) fn for_its_lease(found: &Found, leases: &Leases) -> Option<Left> {
+    let who = leases.elsewhere(found.session.as_deref()?)?;
+    let why = format!("is read-only here: {who}");
+    Some(Left::new(found, Reason::Leased, why, None))
 }
 
 /// It is no file, and has no lines of its own.

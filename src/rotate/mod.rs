@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total};
 use crate::disk::{self, OpenFile};
-use crate::home::{self, Home, LockedHome, Rotations, SessionId};
+use crate::home::{self, Home, Leases, LockedHome, Rotations, SessionId};
 
 pub use due::{Rest, Why};
 pub use find::Found;
@@ -43,6 +43,8 @@ pub struct Request {
     pub settings: home::Rotate,
     /// The application's own folders, whose logs an absolute glob may name.
     pub state: Vec<PathBuf>,
+    /// Who holds which session: logs of what another device holds are left alone.
+    pub leases: Leases,
     /// Whether what is beyond the settings goes at once. Otherwise [`let_go`] has to be called.
     pub lets_go: bool,
 }
@@ -87,8 +89,10 @@ pub struct Plan {
 /// Finds the logs, and what is due.
 ///
 /// # Errors
-/// A record that a newer program has written.
+/// A record that a newer program has written; a session that was named and that another device holds.
 pub fn plan(home: &Home, request: &Request, context: &Context) -> Result<Plan> {
+    let mut held = request.sessions.iter();
+    held.try_for_each(|id| request.leases.refuse(id))?;
     let finds = find::find(home, request);
     let rotations = Rotations::read(home)?;
     let now = context.clock.zoned();
@@ -132,7 +136,8 @@ fn look_at(
     writers: &Writers,
     now: &ZonedDateTime,
 ) -> Looked {
-    if let Some(left) = left::for_its_kind(&found) {
+    let left = left::for_its_lease(&found, &request.leases);
+    if let Some(left) = left.or_else(|| left::for_its_kind(&found)) {
         return Looked::Left(left);
     }
     let path = found.path();

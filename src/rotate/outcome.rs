@@ -67,6 +67,8 @@ pub enum Reason {
     PlainWriter,
     /// There is no whole line in it yet.
     NoLine,
+    /// Another device holds the lease of its session.
+    Leased,
 }
 
 impl Reason {

@@ -17,7 +17,7 @@ use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Former, Note, Was};
 use crate::home::{
-    Entry, Home, Index, IndexFile, LockedHome, SessionId, Status, identity_of, measure,
+    Entry, Home, Index, IndexFile, Leases, LockedHome, SessionId, Status, identity_of, measure,
 };
 use crate::state::{Agent, AtWork};
 
@@ -59,14 +59,15 @@ pub struct Outcome {
 /// What removing these sessions would do.
 ///
 /// # Errors
-/// A session that was removed already or in which somebody is at work: then none is removed.
-pub fn plan(home: &Home, ids: &[SessionId], agents: &[Agent]) -> Result<Plan> {
+/// A session that was removed already, in which somebody is at work, or which another device holds: then none is removed.
+pub fn plan(home: &Home, ids: &[SessionId], agents: &[Agent], leases: &Leases) -> Result<Plan> {
     // It will have to be written.
     let index = IndexFile::ready(home)?;
     let at_work = AtWork::look(home.root(), agents);
     let mut named = BTreeSet::new();
     let mut sessions = Vec::new();
     for id in ids.iter().filter(|id| named.insert(*id)) {
+        leases.refuse(id)?;
         sessions.push(look_at(home, &index, id, &at_work)?);
     }
     Ok(Plan { sessions })
@@ -241,7 +242,13 @@ mod tests {
             r#"[{"id": "20240603_数据", "tags": ["清洗"], "project": "alpha"}]"#,
         );
         let home = place.locked("rm");
-        let removed = plan(&home, &ids(&["20240603_数据", "20240603_数据"]), &[]).unwrap();
+        let removed = plan(
+            &home,
+            &ids(&["20240603_数据", "20240603_数据"]),
+            &[],
+            &Leases::default(),
+        )
+        .unwrap();
         assert_eq!(removed.sessions.len(), 1);
         assert_eq!(removed.sessions[0].bytes, 8);
         let done = apply(&home, removed, &place.context()).unwrap();
@@ -264,7 +271,7 @@ mod tests {
         assert_eq!(entry.status(), Status::Removed);
         assert_eq!(entry.text("removed_at"), Some("2024-06-15T12:00:00Z"));
         assert_eq!(entry.tags(), ["清洗"]);
-        let again = plan(&home, &ids(&["20240603_数据"]), &[]).unwrap_err();
+        let again = plan(&home, &ids(&["20240603_数据"]), &[], &Leases::default()).unwrap_err();
         assert!(again.to_string().contains("already"), "{again}");
     }
 }

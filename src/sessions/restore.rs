@@ -16,7 +16,8 @@ use crate::home::journal::{self, Step};
 use crate::home::mend::{self, INDEX, Mend, Seen};
 use crate::home::trash::{self, Act, Former, Mark, Note, Was};
 use crate::home::{
-    Candidate, Home, Index, IndexFile, LockedHome, SessionId, Status, candidates, resolve, split,
+    Candidate, Home, Index, IndexFile, Leases, LockedHome, SessionId, Status, candidates, resolve,
+    split,
 };
 use crate::state::{Agent, AtWork};
 
@@ -99,8 +100,14 @@ pub struct Outcome {
 /// What taking something back would do.
 ///
 /// # Errors
-/// Nothing of that name in the trash; something in the way; somebody at work.
-pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context) -> Result<Plan> {
+/// Nothing of that name in the trash; something in the way; somebody at work; a session that another device holds.
+pub fn plan(
+    home: &Home,
+    request: &Request,
+    agents: &[Agent],
+    leases: &Leases,
+    context: &Context,
+) -> Result<Plan> {
     let root = open(home)?;
     let (mut plan, is_whole) = match trash::act(home, &request.what) {
         Some(act) => (whole(home, &root, act, context.stop)?, true),
@@ -112,6 +119,10 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
         stop: context.stop,
     };
     look.at_work(&plan, &AtWork::look(home.root(), agents))?;
+    let paths = plan.back.iter().map(|back| &back.path);
+    let paths = paths.chain(&plan.away);
+    let mut paths = paths.chain(plan.modes.iter().map(|mode| &mode.path));
+    paths.try_for_each(|path| leases.refuse_path(path))?;
     look.see_what_is_there(&mut plan, is_whole, request.force)?;
     Ok(plan)
 }
@@ -120,7 +131,13 @@ pub fn plan(home: &Home, request: &Request, agents: &[Agent], context: &Context)
 pub fn needs_force(home: &Home, act: &str, context: &Context) -> bool {
     let planned = |force| {
         let what = act.to_owned();
-        plan(home, &Request { what, force }, &[], context)
+        plan(
+            home,
+            &Request { what, force },
+            &[],
+            &Leases::default(),
+            context,
+        )
     };
     planned(false).is_err() && planned(true).is_ok()
 }

@@ -11,7 +11,9 @@ use crate::base::wire::WirePath;
 use crate::base::{Context, Result, human};
 use crate::browse::Running;
 use crate::browse::ls::Holds;
-use crate::home::{Entry, Home, Index, Record, SessionId, Status, parse_moment, turn_number};
+use crate::home::{
+    Entry, HeldBy, Home, Index, Leases, Record, SessionId, Status, parse_moment, turn_number,
+};
 use crate::pack::{Nature, Pack, Problem};
 use crate::state::{Agent, AtWork};
 
@@ -53,6 +55,8 @@ pub struct Session {
     pub updated: Option<Timestamp>,
     /// The agent that works in it right now.
     pub running: Option<Running>,
+    /// The device that holds its lease, this or another.
+    pub held_by: Option<HeldBy>,
     /// Where all this was read.
     pub from: From,
     /// Its folder, or its archive.
@@ -116,7 +120,7 @@ pub struct Archive {
     pub blake3: Option<String>,
 }
 
-/// Tells of a session. `agents` are the processes that the application has noted.
+/// Tells of a session. `agents` are the processes that the application has noted; `leases` say who holds which.
 ///
 /// # Errors
 /// A session that is found nowhere; what can not be read.
@@ -124,6 +128,7 @@ pub fn session(
     home: &Home,
     id: &SessionId,
     agents: &[Agent],
+    leases: &Leases,
     context: &Context,
 ) -> Result<Session> {
     let source = Source::open(home, id, context)?;
@@ -172,6 +177,7 @@ pub fn session(
         },
         updated: counts.last_activity,
         running: agent.map(Running::from),
+        held_by: leases.of(id.as_str()).cloned(),
         from,
         path: match from {
             From::Folder => home.session(id).into(),

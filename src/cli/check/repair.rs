@@ -12,7 +12,7 @@ use crate::check::{Finding, FindingKind, Options};
 use crate::cli::args::Global;
 use crate::cli::output::{Console, FAINT, STRONG, styled};
 use crate::cli::{index, place};
-use crate::home::{Home, IndexFile, LockedHome};
+use crate::home::{Home, IndexFile, LockedHome, SessionId};
 use crate::migrate;
 use crate::paths::Mapping;
 use crate::sessions::{Changes, reconcile};
@@ -51,6 +51,10 @@ pub(super) fn run(
         );
     }
     let options = super::options(args, home)?;
+    let leases = place::leases(home, ctx)?;
+    for id in options.only.iter().flatten() {
+        leases.refuse(&SessionId::adopt(id)?)?;
+    }
     let agents = place::agents_or_refuse(home)?;
     if global.dry_run {
         let found = super::look(&options, home, &agents, Some(console), ctx)?;
@@ -132,6 +136,7 @@ fn plan(
         fill: args.fill,
         moved: moved(home)?,
         agents,
+        leases: place::leases(home, ctx)?,
         keep_index: index.is_some(),
         index_parses: !found.broken_index,
     };

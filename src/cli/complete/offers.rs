@@ -32,6 +32,8 @@ enum Which {
     Present,
     /// In `sessions/`.
     Active,
+    /// In `sessions/`, with a sync tag.
+    Travelling,
     /// In `archive/` alone.
     Archived,
     /// Those that are in `archive/`, or were removed or are missing: what can be brought back.
@@ -46,6 +48,11 @@ pub(in crate::cli) fn sessions() -> ArgValueCompleter {
 /// Those that are in `sessions/`.
 pub(in crate::cli) fn active_sessions() -> ArgValueCompleter {
     completer(|typed| ids(typed, Which::Active))
+}
+
+/// Those that are in `sessions/` with a sync tag.
+pub(in crate::cli) fn travelling_sessions() -> ArgValueCompleter {
+    completer(|typed| ids(typed, Which::Travelling))
 }
 
 /// Those that are in `archive/` alone.
@@ -231,6 +238,7 @@ fn ids(typed: &OsStr, which: Which) -> Vec<Offer> {
             (Which::Any, _) => true,
             (Which::Present, status) => status != Status::Removed,
             (Which::Active, status) => status.is_active(),
+            (Which::Travelling, status) => status.is_active() && brief.sync_tag.is_some(),
             (Which::Archived, status) => status == Status::Archived,
         };
         if is_meant {

@@ -24,7 +24,7 @@ pub(super) fn run(
     ctx: &Context,
 ) -> Result<Exit> {
     let home = place::open(global)?;
-    let relay = place::open_relay(&home, ctx)?;
+    let relay = place::open_relay(&home)?;
     let request = Request {
         tag: None,
         ours: Vec::new(),

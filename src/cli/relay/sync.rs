@@ -55,7 +55,7 @@ pub(super) fn run(
     let warns = request.on_find == OnFind::Warn;
     let done = match global.dry_run {
         true => {
-            let relay = place::open_relay(&home, ctx)?;
+            let relay = place::open_relay(&home)?;
             let plan = sync::plan(&home, &relay, &request, ctx)?;
             console.result("relay-sync-plan/1", &plan, |out| {
                 told::write(out, &plan.told, true)
@@ -64,7 +64,7 @@ pub(super) fn run(
         }
         false => {
             let locked = place::lock(&home, "relay sync", global, console, ctx)?;
-            let mut relay = place::open_relay(&locked, ctx)?;
+            let mut relay = place::open_relay(&locked)?;
             let plan = sync::plan(&locked, &relay, &request, ctx)?;
             let done = sync::apply(&locked, &mut relay, plan, &request, ctx)?;
             console.report("relay-sync/1", &done, |out| told::write(out, &done, false))?;

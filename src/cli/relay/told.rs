@@ -121,6 +121,20 @@ pub(super) fn warn(told: &Outcome, warns: bool, global: &Global, console: &Conso
             ));
         }
     }
+    for lost in &told.overtaken {
+        console.warn(&format!(
+            "the lease of {} is given up: {} has a better claim, since {}",
+            human::name(&lost.session),
+            human::name(&lost.holder.name),
+            date(lost.holder.since)
+        ));
+    }
+    for session in &told.released {
+        let session = human::name(session);
+        console.note(&format!(
+            "the lease of {session} is released: it does not travel any more"
+        ));
+    }
     for hint in hints(told, &again) {
         console.hint(&hint);
     }

@@ -40,7 +40,8 @@ pub(super) fn run(
         force: args.force,
     };
     let agents = place::agents_or_refuse(home)?;
-    let plan = |home: &Home| bring_back::plan(home, &request, &agents, ctx);
+    let plan =
+        |home: &Home| bring_back::plan(home, &request, &agents, &place::leases(home, ctx)?, ctx);
     if global.dry_run {
         let plan = plan(home)?;
         warn_skipped(&plan, console);

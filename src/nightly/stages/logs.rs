@@ -11,7 +11,7 @@ pub(super) fn rotate(night: &Night, _: &[Stage]) -> Vec<Stage> {
     vec![night.set_up("rotate", None, |stage| {
         let request = rotate::Request {
             lets_go: !night.has_store(),
-            ..(night.request.rotate)(night.home)?
+            ..(night.request.rotate)(night.home, night.context)?
         };
         if night.only_look {
             let plan = rotate::plan(night.home, &request, night.context)?;
@@ -52,7 +52,7 @@ pub(super) fn let_go(night: &Night, before: &[Stage]) -> Vec<Stage> {
         if !night.has_store() {
             return Ok(());
         }
-        let request = (night.request.rotate)(night.home)?;
+        let request = (night.request.rotate)(night.home, night.context)?;
         let plan = rotate::plan(night.home, &request, night.context)?;
         is_needed = !plan.removed.is_empty();
         if is_needed && !all_good {

@@ -14,7 +14,7 @@ pub(super) fn sync(night: &Night, _: &[Stage]) -> Vec<Stage> {
     }
     vec![night.set_up("relay", None, |stage| {
         let request = (night.request.relay_request)(night.home)?;
-        let mut relay = (night.request.relay)(night.home, night.context)?;
+        let mut relay = (night.request.relay)(night.home)?;
         let done = if night.only_look {
             sync::plan(night.home, &relay, &request, night.context)?.told
         } else {
@@ -50,6 +50,13 @@ fn tell(stage: &mut Stage, done: &Outcome) {
         false => format!("{}; {} the same", parts.join(", "), human::count(same)),
     };
     stage.exit = stage.exit.merge(done.exit());
+    for lost in &done.overtaken {
+        let (session, who) = (human::name(&lost.session), human::name(&lost.holder.name));
+        stage.warn(
+            format!("the lease of {session} is given up: {who} has a better claim"),
+            "`wbhome relay status` says whether there are two versions of it now",
+        );
+    }
     let stuck: Vec<&Session> = done.stuck().collect();
     for session in stuck.iter().take(NAMED) {
         let message = format!("not sent: {}: {}", human::name(&session.id), session.word());

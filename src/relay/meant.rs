@@ -1,0 +1,59 @@
+//! Which session is meant where some are in the relay alone, and whether its lease is anybody's business.
+
+use super::Relay;
+use crate::base::{Error, Result, human};
+use crate::disk::FileKind;
+use crate::home::{Home, Index, SessionId, Status, candidates, resolve};
+
+/// The session that `query` means: of this home, as everywhere; or by its exact name one that only the relay has, or that
+/// somebody claims.
+///
+/// # Errors
+/// None or several are meant.
+pub fn meant(home: &Home, relay: &Relay, query: &str) -> Result<SessionId> {
+    let here = candidates(home, query.starts_with('@'))?;
+    if let Ok(id) = SessionId::adopt(query)
+        && !here.iter().any(|candidate| candidate.id == id)
+        && (relay.has(&id) || relay.devices.holder(query).is_some())
+    {
+        return Ok(id);
+    }
+    resolve(query, &here)
+}
+
+impl Relay {
+    /// Whether the session is in the relay, or another device says so.
+    pub fn has(&self, id: &SessionId) -> bool {
+        let found = self.root.find(id.as_str().as_ref());
+        matches!(found, Ok(Some(meta)) if meta.kind == FileKind::Folder)
+            || !self.devices.senders(id.as_str()).is_empty()
+    }
+}
+
+/// Whether a session of the home travels: it is active and carries a sync tag.
+pub(super) fn travels(index: &Index, id: &str) -> bool {
+    let mut entries = index.entries().filter(|entry| entry.id() == id);
+    entries.any(|entry| entry.status().is_active() && entry.sync_tag().is_some())
+}
+
+/// Refuses a session that does not travel.
+pub(super) fn refuse_at_home(index: &Index, relay: &Relay, id: &SessionId) -> Result<()> {
+    if travels(index, id.as_str()) || relay.has(id) {
+        return Ok(());
+    }
+    let shown = human::name(id.as_str());
+    let status = index.find(id.as_str()).map(|entry| entry.status());
+    let named = human::quoted(std::path::Path::new(id.as_str()));
+    Err(match status {
+        Some(status @ (Status::Archived | Status::Missing | Status::Removed)) => {
+            let status = status.as_str();
+            Error::failed(format!("`{shown}` is {status}, and does not travel"))
+        }
+        _ => Error::failed(format!(
+            "`{shown}` carries no sync tag, and does not travel"
+        ))
+        .hint(format!(
+            "`wbhome label {named} --sync-tag TAG` gives it one"
+        )),
+    })
+}
