@@ -7,7 +7,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 
 use super::{
     archive, backup, check, commit, complete, diff, doctor, drill, du, history, index, init, label,
-    ls, man, migrate, mv, new, nightly, path, relink, restore, rm, rotate, schedule, search,
+    ls, man, migrate, mv, new, nightly, path, relay, relink, restore, rm, rotate, schedule, search,
     shell_init, show, unarchive,
 };
 
@@ -116,6 +116,7 @@ pub(super) enum Verb {
     Migrate(migrate::MigrateArgs),
     Nightly(nightly::NightlyArgs),
     Schedule(schedule::ScheduleArgs),
+    Relay(relay::RelayArgs),
 
     Completions(complete::CompletionsArgs),
     ShellInit(shell_init::ShellInitArgs),

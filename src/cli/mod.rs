@@ -38,6 +38,7 @@ mod path;
 mod place;
 mod progress;
 mod pushed;
+mod relay;
 mod relink;
 mod restore;
 mod rm;
@@ -122,6 +123,7 @@ fn dispatch(cli: Cli, console: &Console, ctx: &Context) -> crate::base::Result<E
         Verb::Doctor(args) => doctor::run(args, global, console, ctx),
         Verb::Mv(args) => mv::run(args, global, console, ctx),
         Verb::Rotate(args) => rotate::run(args, global, console, ctx),
+        Verb::Relay(args) => relay::run(args, global, console, ctx),
         Verb::Relink(args) => relink::run(args, global, console, ctx),
         Verb::Nightly(args) => nightly::run(args, global, console, ctx),
         Verb::Schedule(args) => schedule::run(args, global, console, ctx),

@@ -22,6 +22,7 @@ pub mod mount;
 pub mod moving;
 pub mod naive;
 pub mod packed;
+pub mod relay;
 pub mod state;
 pub mod terminal;
 
