@@ -910,7 +910,7 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 64] = [
+    const ELSEWHERE: [(&str, &str); 69] = [
         ("restore-all.begun", "tests/disaster.rs"),
         ("restore-all.laid", "tests/disaster.rs"),
         ("restore-all.ready", "tests/disaster.rs"),
@@ -919,6 +919,11 @@ mod killed {
         ("restore-all.state-ready", "tests/disaster.rs"),
         ("restore-all.state-moved", "tests/disaster.rs"),
         ("restore-backup.built", "tests/restore_backup.rs"),
+        ("relay-fetch.built", "tests/relay_fetch.rs"),
+        ("relay-fetch.noted", "tests/relay_fetch.rs"),
+        ("relay-take.built", "tests/relay_take.rs"),
+        ("relay-take.noted", "tests/relay_take.rs"),
+        ("mend.labelled", "tests/relay_take.rs"),
         ("commit.noted", "tests/commit.rs"),
         ("commit.locked", "tests/commit.rs"),
         ("commit.packed", "tests/commit.rs"),

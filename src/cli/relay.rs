@@ -8,6 +8,7 @@ use super::{complete, place};
 use crate::base::{Context, Exit, Result};
 
 mod fetch;
+mod take;
 
 /// Let tagged sessions travel through a folder that a sync client carries
 ///
@@ -25,6 +26,8 @@ pub(super) struct RelayArgs {
 enum Action {
     /// Copy what the relay has of a session into another folder, read-only
     Fetch(fetch::FetchArgs),
+    /// Make the relay's version of a session the home's own; the former one goes into the trash
+    Take(take::TakeArgs),
 }
 
 pub(super) fn run(
@@ -35,5 +38,6 @@ pub(super) fn run(
 ) -> Result<Exit> {
     match args.action {
         Action::Fetch(args) => fetch::run(args, global, console, ctx),
+        Action::Take(args) => take::run(args, global, console, ctx),
     }
 }

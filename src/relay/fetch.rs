@@ -191,7 +191,7 @@ impl Plan {
         let (mut files, mut bytes) = (0, 0);
         for (_, item) in side.content() {
             files += 1;
-            bytes += item.link.is_none().then_some(item.meta.size).unwrap_or(0);
+            bytes += item.bytes();
         }
         (self.files, self.bytes) = laid.map_or((files, bytes), |laid| (laid.files, laid.bytes));
         let special = side.special.iter();

@@ -72,13 +72,9 @@ pub(super) fn lay(into: &Dir, pieces: &[Piece], context: &Context) -> Result<Lai
         .iter()
         .filter(|p| p.item.meta.kind != FileKind::Folder)
         .collect();
-    let bytes = |piece: &&Piece| match piece.item.link {
-        Some(_) => 0,
-        None => piece.item.meta.size,
-    };
     let total = Total {
         items: content.len() as u64,
-        bytes: content.iter().map(bytes).sum(),
+        bytes: content.iter().map(|piece| piece.item.bytes()).sum(),
     };
     context.progress.stage("copying", total);
     let (laid, restless) = (Mutex::new(Laid::default()), AtomicBool::new(false));
@@ -90,14 +86,14 @@ pub(super) fn lay(into: &Dir, pieces: &[Piece], context: &Context) -> Result<Lai
                 return Ok(());
             }
             let done = one(into, piece, buffers, context);
-            context.progress.advance(1, bytes(piece));
+            context.progress.advance(1, piece.item.bytes());
             let Ok(mut laid) = laid.lock() else {
                 return Ok(());
             };
             match done {
                 Ok(()) => {
                     laid.files += 1;
-                    laid.bytes += bytes(piece);
+                    laid.bytes += piece.item.bytes();
                 }
                 Err(Trouble::Restless) => restless.store(true, Ordering::Relaxed),
                 Err(Trouble::Unread(why)) => {

@@ -5,6 +5,7 @@ pub mod fetch;
 mod lay;
 mod place;
 mod side;
+pub mod take;
 mod version;
 
 pub use devices::{Devices, FOLDER, Holder, Lease, Said, Sent};

@@ -17,6 +17,14 @@ pub(super) struct Item {
 }
 
 impl Item {
+    /// The bytes of its content; a link and a folder have none.
+    pub fn bytes(&self) -> u64 {
+        match self.meta.kind {
+            FileKind::File => self.meta.size,
+            _ => 0,
+        }
+    }
+
     fn is_as(&self, other: &Item) -> bool {
         self.meta.same_state(&other.meta) && self.link == other.link
     }

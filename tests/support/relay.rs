@@ -46,7 +46,10 @@ impl Place {
         let home: Value = serde_json::from_str(&self.home_text(".wbhome/home.json")).unwrap();
         let (id, path) = match device == OTHER {
             true => (json!("f".repeat(32)), json!("/data/主页")),
-            false => (home["id"].clone(), json!(self.home())),
+            false => (
+                home["id"].clone(),
+                json!(self.home().canonicalize().unwrap()),
+            ),
         };
         let mut said = json!({
             "format": 1, "device": device, "name": "笔记本", "home": id, "path": path, "since": NOW, "beat": 1,
