@@ -15,6 +15,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use support::home::tool;
+use support::hostile::Watched;
 use support::relay::{OTHER, run_unprivileged};
 use support::{NOW, Place, Ran, differences, tree};
 
@@ -410,6 +411,16 @@ fn hostile_content_is_taken_and_followed_nowhere() {
     for name in ["\u{1b}[31mred", "a\nb", "-rf", "CON"] {
         place.put(format!("relay/{ID}/{name}"), "x");
     }
+    // What the device says of itself is as hostile.
+    let sent = json!({ID: {"tag": "\u{1b}]0;x", "at": NOW}});
+    place.say(
+        OTHER,
+        json!({"name": "\u{1b}[31m\u{202e}x", "sessions": sent}),
+    );
+    let mut watched = Watched::new(&place);
+    watched.looks(["relay", "take", ID, "-n", "-v"]);
+    watched.looks(["relay", "fetch", ID, "--to", "look", "-n"]);
+    watched.is_whole();
     let contents = place.contents();
     let ran = take(&place, &[ID]);
     ran.expect(0).says(&[
@@ -474,6 +485,55 @@ fn what_can_not_be_read_is_not_taken() {
         .says(&["memory/秘密.md", "taken whole or not at all"]);
     assert_eq!(before, place.apart_from_own());
     assert!(place.names(".wbhome/tmp").is_empty() && place.acts().is_empty());
+}
+
+#[test]
+fn logs_that_can_not_be_carried_over_stop_it() {
+    let place = differing();
+    let before = place.apart_from_own();
+    let log = place.home().join(format!("sessions/{ID}/logs/run.log"));
+    std::fs::set_permissions(&log, PermissionsExt::from_mode(0o000)).unwrap();
+    let Some(ran) = run_unprivileged(&place, &["relay", "take", ID]) else {
+        return;
+    };
+    ran.expect(1)
+        .says(&["workbuddy_home/sessions", "logs/run.log", "carried over"]);
+    std::fs::set_permissions(&log, PermissionsExt::from_mode(0o600)).unwrap();
+    let logs = log.parent().unwrap();
+    std::fs::set_permissions(logs, PermissionsExt::from_mode(0o000)).unwrap();
+    let ran = run_unprivileged(&place, &["relay", "take", ID]).unwrap();
+    ran.expect(1).says(&["carried over", "nothing was changed"]);
+    std::fs::set_permissions(logs, PermissionsExt::from_mode(0o755)).unwrap();
+    let kept = |place: &Place| {
+        place
+            .apart_from_own()
+            .into_iter()
+            .map(|(path, e)| (path, e.content))
+            .collect::<Vec<_>>()
+    };
+    let before: Vec<_> = before
+        .into_iter()
+        .map(|(path, e)| (path, e.content))
+        .collect();
+    assert_eq!(before, kept(&place));
+}
+
+#[test]
+fn one_name_in_two_forms_is_not_taken_for_two_sessions() {
+    let place = Place::with_relay();
+    for (id, other) in [
+        ("20240603_Crawler", "20240603_crawler"),
+        ("20240620_e\u{301}tude", "20240620_\u{e9}tude"),
+    ] {
+        if id.ends_with("tude") {
+            place.session(other, 5);
+        }
+        place.send(id, "{}\n");
+        place.hold_lease(id);
+        take(&place, &[id])
+            .expect(1)
+            .says(&["only in case or Unicode form", other]);
+    }
 }
 
 /// Whatever somebody writes meanwhile: what is taken is one state of it, or nothing is.

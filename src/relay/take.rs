@@ -14,20 +14,20 @@ use super::side::Side;
 use super::version::{self, Odd, Sender};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Stop, human};
-use crate::disk::{self, Dir, FileKind};
+use crate::disk::{Dir, FileKind};
 use crate::home::mend;
-use crate::home::{
-    Entry, Home, Index, IndexFile, Record, SessionId, candidates, identity_of, matching,
-};
+use crate::home::{Entry, Home, Index, IndexFile, Record, SessionId, candidates, matching};
 use crate::sessions::new::check_tag;
-use crate::state::{Agent, AtWork};
+use crate::state::Agent;
 
 mod apply;
 mod compare;
+mod refuse;
 
 pub use apply::{Outcome, apply};
 use compare::Compared;
 pub use compare::{Change, State, Turn};
+use refuse::{refuse_archived, refuse_at_work, refuse_unleased};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -140,7 +140,8 @@ pub fn plan(
         return Ok(plan);
     }
     refuse_unleased(relay, &plan.session)?;
-    plan.refuse_unread(relay)?;
+    plan.refuse_unread(home, relay)?;
+    plan.refuse_alike(home)?;
     let record = Record::read(&plan.there.dir);
     plan.refuse_half(home, &index, relay, &record, request.force)?;
     refuse_at_work(home, &index, &plan.session, agents)?;
@@ -203,22 +204,6 @@ fn own(home: &Home, id: &SessionId, stop: &Stop) -> Result<Option<Side>> {
         .at(home.session(id))
         .hint("move it away")),
     }
-}
-
-fn refuse_archived(home: &Home, id: &SessionId, here: bool) -> Result<()> {
-    if here || !disk::exists(&home.archive_of(id)) {
-        return Ok(());
-    }
-    let quoted = human::quoted(Path::new(id.as_str()));
-    Err(
-        Error::failed(format!("`{}` is archived", human::name(id.as_str())))
-            .hint(format!(
-                "`wbhome unarchive {quoted}` brings it back; then take the version"
-            ))
-            .hint(format!(
-                "or put the archive into the trash first: `wbhome rm {quoted}`"
-            )),
-    )
 }
 
 /// Looks at what differs, and what goes with it.
@@ -298,40 +283,6 @@ fn sync_tag(
     wanted.filter(|wanted| has != Some(wanted))
 }
 
-fn refuse_unleased(relay: &Relay, id: &SessionId) -> Result<()> {
-    let name = human::name(id.as_str());
-    let quoted = human::quoted(Path::new(id.as_str()));
-    let error = match relay.devices.holder(id.as_str()) {
-        Some(holder) if holder.ours => return Ok(()),
-        Some(holder) => Error::failed(format!(
-            "the lease of `{name}` is held by {}, since {}",
-            human::name(&holder.name),
-            holder.since
-        )),
-        None => Error::failed(format!("nobody holds the lease of `{name}`")),
-    };
-    Err(error.hint(format!(
-        "`wbhome lease take {quoted}` first: only who holds it writes"
-    )))
-}
-
-fn refuse_at_work(home: &Home, index: &Index, id: &SessionId, agents: &[Agent]) -> Result<()> {
-    let at_work = AtWork::look(home.root(), agents);
-    let identity = identity_of(home, Some(index), id);
-    let folder = home.session(id);
-    let who = at_work
-        .agent_in_session(&folder, identity.as_deref())
-        .or_else(|| at_work.writer_of(&folder));
-    match who {
-        None => Ok(()),
-        Some(who) => Err(Error::failed(format!(
-            "`{}` can not be replaced: {who}",
-            human::name(id.as_str())
-        ))
-        .hint("end its session first; nothing was changed")),
-    }
-}
-
 impl Plan {
     fn count(&mut self) {
         let keeps_logs = self.keeps_logs();
@@ -348,70 +299,4 @@ impl Plan {
             }
         }
     }
-
-    fn refuse_unread(&self, relay: &Relay) -> Result<()> {
-        let Some((path, why)) = self.there.unread.first() else {
-            return Ok(());
-        };
-        Err(unreadable(relay, &self.session, path, why))
-    }
-
-    /// Refuses a version that a sync client has not brought whole yet, or that is another session.
-    fn refuse_half(
-        &self,
-        home: &Home,
-        index: &Index,
-        relay: &Relay,
-        record: &Result<Option<Record>>,
-        force: bool,
-    ) -> Result<()> {
-        let path = relay.path.join(self.session.as_str());
-        let apart = |path: &Path| self.without_logs && is_log(path);
-        if self.there.content().all(|(path, _)| apart(path)) {
-            return Err(Error::failed(
-                "holds no file: the sync client may not have begun with it:",
-            )
-            .at(path)
-            .hint("wait until it is done"));
-        }
-        let name = Path::new("session.json");
-        let has_one = |side: &Side| side.items.contains_key(name);
-        let what = match record {
-            Err(error) => format!("its session.json can not be understood ({error})"),
-            Ok(None) if self.here.as_ref().is_some_and(has_one) => {
-                "it has no session.json, and the home's own version has one".to_owned()
-            }
-            Ok(record) => {
-                let theirs = record.as_ref().and_then(|r| r.session_id.as_deref());
-                let ours = identity_of(home, Some(index), &self.session).filter(|_| !self.new);
-                match (theirs, ours.as_deref()) {
-                    (Some(theirs), Some(ours)) if theirs != ours && !force => {
-                        return Err(Error::failed(
-                            "is another session of the same name: its session_id is not that of the home's own:",
-                        )
-                        .at(path)
-                        .hint("`wbhome mv` gives the home's own another name; then take this one")
-                        .hint("--force takes it all the same; the former one goes into the trash"));
-                    }
-                    _ => return Ok(()),
-                }
-            }
-        };
-        match force {
-            true => Ok(()),
-            false => Err(Error::failed(format!("may be still on its way, {what}:"))
-                .at(path)
-                .hint("wait until the sync client is done")
-                .hint("--force takes it as it is; the former one goes into the trash")),
-        }
-    }
-}
-
-fn unreadable(relay: &Relay, id: &SessionId, path: &Path, why: &str) -> Error {
-    Error::io(
-        "can not be read, and a version is taken whole or not at all:",
-        relay.path.join(id.as_str()).join(path),
-        std::io::Error::other(why.to_owned()),
-    )
-    .hint("`wbhome relay fetch` copies what can be read; nothing was changed")
 }

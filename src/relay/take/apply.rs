@@ -10,7 +10,8 @@ use super::super::lay::{self, Laid, Piece};
 use super::super::place::Relay;
 use super::super::side::{Item, Side};
 use super::super::version::{self, ATTEMPTS};
-use super::{Plan, Request, is_log, own, plan, refuse_unleased, unreadable};
+use super::refuse::{not_carried, refuse_unleased, unreadable};
+use super::{Plan, Request, is_log, own, plan};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind};
 use crate::home::journal::{self, Completed, Step};
@@ -62,7 +63,10 @@ pub fn apply(
             continue;
         }
         if let Some((path, why)) = built.laid.unread.first_key_value() {
-            return Err(unreadable(relay, &plan.session, path, why));
+            return Err(match plan.keeps_logs() && is_log(path) {
+                true => not_carried(home, &plan.session, path, why),
+                false => unreadable(relay, &plan.session, path, why),
+            });
         }
         relay.read_devices()?;
         refuse_unleased(relay, &plan.session)?;
