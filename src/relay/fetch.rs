@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::devices::Holder;
 use super::lay::{self, Laid, Piece};
 use super::place::Relay;
-use super::side::Side;
+use super::standing::Side;
 use super::version::{self, ATTEMPTS, Odd, Sender};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, failpoint, human};
@@ -281,7 +281,7 @@ const FOLDER: u32 = 0o500;
 
 fn pieces(side: &Side) -> Vec<Piece<'_>> {
     let piece = |(path, item)| {
-        let item: &super::side::Item = item;
+        let item: &super::standing::Item = item;
         let path: &PathBuf = path;
         Piece {
             path,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
-use super::side::{Item, Side};
+use super::standing::{Item, Side};
 use crate::base::{Context, Error, Result, Total, human};
 use crate::disk::{self, Buffers, CopyError, Digest, Dir, FileKind, Identity, Meta, Xattrs};
 

@@ -4,7 +4,7 @@ mod devices;
 pub mod fetch;
 mod lay;
 mod place;
-mod side;
+mod standing;
 pub mod take;
 mod version;
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::devices::Holder;
 use super::place::Relay;
-use super::side::Side;
+use super::standing::Side;
 use super::version::{self, Odd, Sender};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Stop, human};

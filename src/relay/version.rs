@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::place::Relay;
-use super::side::Side;
+use super::standing::Side;
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result, Stop, human};
 use crate::disk::{self, FileKind};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::lay::{self, Laid, Piece};
 use super::super::place::Relay;
-use super::super::side::{Item, Side};
+use super::super::standing::{Item, Side};
 use super::super::version::{self, ATTEMPTS};
 use super::refuse::{not_carried, refuse_unleased, unreadable};
 use super::{Plan, Request, is_log, own, plan};

@@ -11,7 +11,7 @@ use crate::base::wire::WirePath;
 use crate::base::{Context, Result, Total};
 use crate::disk::{self, Buffers, CopyError, Digest, FileKind, Identity};
 
-use super::super::side::{Item, Side};
+use super::super::standing::{Item, Side};
 
 /// What would become of a file or link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::place::Relay;
-use super::super::side::Side;
+use super::super::standing::Side;
 use super::{Plan, is_log};
 use crate::base::{Error, Result, human};
 use crate::disk;
