@@ -910,7 +910,7 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 74] = [
+    const ELSEWHERE: [(&str, &str); 79] = [
         ("relay.begun", "tests/relay_kill.rs"),
         ("relay.put", "tests/relay_kill.rs"),
         ("relay.removed", "tests/relay_kill.rs"),
@@ -927,6 +927,11 @@ mod killed {
         ("restore-all.state-ready", "tests/disaster.rs"),
         ("restore-all.state-moved", "tests/disaster.rs"),
         ("restore-backup.built", "tests/restore_backup.rs"),
+        ("relay-fetch.built", "tests/relay_fetch.rs"),
+        ("relay-fetch.noted", "tests/relay_fetch.rs"),
+        ("relay-take.built", "tests/relay_take.rs"),
+        ("relay-take.noted", "tests/relay_take.rs"),
+        ("mend.labelled", "tests/relay_take.rs"),
         ("commit.noted", "tests/commit.rs"),
         ("commit.locked", "tests/commit.rs"),
         ("commit.packed", "tests/commit.rs"),

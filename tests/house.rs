@@ -26,11 +26,13 @@ const FLOORS: [&[&str]; 8] = [
 ];
 
 /// From which room into which one of the same floor: each is a decision.
-const ALONGSIDE: [(&str, &str); 6] = [
+const ALONGSIDE: [(&str, &str); 7] = [
     // A migration finds damage while it reads, and says it in the words of `check`.
     ("migrate", "check"),
     // A session that comes out of its archive is indexed and counted as `wbhome index` does.
     ("archive", "sessions"),
+    // A session that another device has sent is indexed and counted as `wbhome index` does.
+    ("relay", "sessions"),
     // What was migrated is indexed as `wbhome index` does.
     ("migrate", "sessions"),
     // Nights warn when the last drill was long ago.

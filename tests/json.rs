@@ -701,6 +701,33 @@ documents! {
         what: String, path: Absent<String>, path_bytes: Absent<String>, text: Absent<String>,
         replaces: Option<Value>, added: Option<Value>, removed: Absent<Vec<String>>, command: Absent<Vec<String>>,
     }
+    "wbhome/relay-fetch/1" RelayFetch {
+        schema: String, session: String, relay: Location, to: Location, note: Location, sender: Null<Sender>,
+        lease: Null<Holder>, files: u64, bytes: u64, left_out: Vec<OddOne>, unread: Vec<OddOne>,
+        leading_out: Vec<OddOne>, warnings: Vec<String>, fetched_at: Timestamp,
+    }
+    "wbhome/relay-fetch-plan/1" RelayFetchPlan {
+        schema: String, session: String, relay: Location, to: Location, note: Location, sender: Null<Sender>,
+        lease: Null<Holder>, files: u64, bytes: u64, left_out: Vec<OddOne>, unread: Vec<OddOne>,
+        leading_out: Vec<OddOne>, warnings: Vec<String>,
+    }
+    "wbhome/relay-take/1" RelayTake {
+        schema: String, session: String, relay: Location, sender: Null<Sender>, lease: Null<Holder>, new: bool,
+        changes: Vec<SideChange>, files: u64, bytes: u64, kept: Tally, left_out: Vec<OddOne>,
+        left_behind: Vec<OddOne>, leading_out: Vec<OddOne>, sync_tag: Null<String>, warnings: Vec<String>,
+        act: Null<String>, left: Vec<String>,
+    }
+    "wbhome/relay-take-plan/1" RelayTakePlan {
+        schema: String, session: String, relay: Location, sender: Null<Sender>, lease: Null<Holder>, new: bool,
+        changes: Vec<SideChange>, files: u64, bytes: u64, kept: Tally, left_out: Vec<OddOne>,
+        left_behind: Vec<OddOne>, leading_out: Vec<OddOne>, sync_tag: Null<String>, warnings: Vec<String>,
+    }
+    "sender" Sender { device: String, name: String, at: Timestamp, tag: String, }
+    "odd one" OddOne { path: String, path_bytes: Absent<String>, why: String, }
+    "file that differs" SideChange {
+        path: String, path_bytes: Absent<String>, change: String, here: Null<SideState>, there: Null<SideState>,
+    }
+    "file of a side" SideState { bytes: u64, modified: Timestamp, }
     "difference" Difference { path: String, path_bytes: Absent<String>, kind: String, detail: String, }
 }
 
@@ -1307,6 +1334,55 @@ fn archive_and_back() {
     place.put_home("sessions/20240603_crawler/memory/new", "x");
     let refused: Unarchive = read("unarchive/1", &json(&place, &["unarchive", "crawler"]));
     assert!(!refused.refused[0].hints.is_empty());
+}
+
+#[test]
+fn relay_fetch_and_take() {
+    let place = Place::with_relay();
+    let id = "20240604_数据清洗";
+    place.send(id, "{\"turn\": 2}\n");
+    std::os::unix::fs::symlink("/etc", place.relay().join(id).join("out")).unwrap();
+    support::home::tool(
+        "mkfifo",
+        &[place.relay().join(id).join("pipe").to_str().unwrap()],
+    );
+    place.put_home(&format!("sessions/{id}/logs/run.log"), "line\n");
+    place.hold_lease(id);
+    let fetch = ["relay", "fetch", id, "--to", "look"];
+    let plan: RelayFetchPlan = read(
+        "relay-fetch-plan/1",
+        &json(&place, &[&fetch[..], &["-n"]].concat()),
+    );
+    let done: RelayFetch = read("relay-fetch/1", &json(&place, &fetch));
+    assert_eq!((plan.files, plan.bytes), (done.files, done.bytes));
+    assert_eq!(
+        (
+            done.left_out[0].path.as_str(),
+            done.leading_out[0].why.as_str()
+        ),
+        ("pipe", "/etc")
+    );
+    assert_eq!(done.sender.0.unwrap().tag, "工作");
+    assert!(done.lease.0.unwrap().ours && done.unread.is_empty());
+
+    let take = ["relay", "take", id];
+    let plan: RelayTakePlan = read(
+        "relay-take-plan/1",
+        &json(&place, &[&take[..], &["-n"]].concat()),
+    );
+    assert_eq!((plan.kept.files, plan.kept.bytes, plan.new), (1, 5, false));
+    let done: RelayTake = read("relay-take/1", &json(&place, &take));
+    let told = |change: &SideChange| (change.path.clone(), change.change.clone());
+    let turn = ("context/turn_001.json".to_owned(), "changed".to_owned());
+    assert_eq!(told(&plan.changes[0]), turn);
+    assert_eq!(
+        told(&done.changes[1]),
+        ("out".to_owned(), "added".to_owned())
+    );
+    assert!(done.changes[0].here.0.is_some() && done.changes[1].here.0.is_none());
+    assert!(done.act.0.is_some() && done.left.is_empty() && done.left_behind.is_empty());
+    let again: RelayTake = read("relay-take/1", &json(&place, &take));
+    assert!(again.changes.is_empty() && again.act.0.is_none() && !again.warnings.is_empty());
 }
 
 #[test]

@@ -28,8 +28,8 @@ mod zsh;
 
 pub(super) use offers::{
     active_sessions, agents, archived_sessions, conditions, inside_active_sessions,
-    inside_sessions, projects, restorable, restore_places, sessions, statuses, stores, sync_tags,
-    tags, travelling_sessions,
+    inside_sessions, projects, relayed_sessions, restorable, restore_places, sessions, statuses,
+    stores, sync_tags, tags, travelling_sessions,
 };
 
 /// What tells the program that a shell is asking.

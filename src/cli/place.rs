@@ -429,12 +429,13 @@ pub(super) fn agents(home: &Home, console: &Console) -> Vec<Agent> {
 }
 
 /// Commands that write into the index, or keep it in a commit.
-const NEED_THE_INDEX: [&str; 8] = [
+const NEED_THE_INDEX: [&str; 9] = [
     "archive",
     "commit",
     "label",
     "mv",
     "new",
+    "relay take",
     "restore",
     "rm",
     "unarchive",

@@ -4,12 +4,14 @@ use clap::{Args, Subcommand, ValueHint};
 
 use super::args::Global;
 use super::output::{Console, FAINT, STRONG, styled};
-use super::place;
+use super::{complete, place};
 use crate::base::{Context, Error, Exit, Result, human};
 
+mod fetch;
 mod init;
 mod status;
 mod sync;
+mod take;
 mod told;
 
 pub(super) use sync::request;
@@ -23,7 +25,9 @@ pub(super) use sync::request;
   wbhome relay init ~/Sync/relay --mode clone    once on each device
   wbhome label @1 --sync-tag laptop              this session travels
   wbhome relay sync                              the nightly run does it, too
-  wbhome relay status                            what differs, on which side, and since when")]
+  wbhome relay status                            what differs, on which side, and since when
+  wbhome relay fetch crawler --to /tmp/look      what another device has sent, to be looked at
+  wbhome relay take crawler                      and made the home's own")]
 pub(super) struct RelayArgs {
     #[command(subcommand)]
     action: Action,
@@ -37,6 +41,10 @@ enum Action {
     Sync(sync::SyncArgs),
     /// Show what differs between here and the relay
     Status(status::StatusArgs),
+    /// Copy what the relay has of a session into another folder, read-only
+    Fetch(fetch::FetchArgs),
+    /// Make the relay's version of a session the home's own; the former one goes into the trash
+    Take(take::TakeArgs),
 }
 
 pub(super) fn run(
@@ -49,5 +57,7 @@ pub(super) fn run(
         Action::Init(args) => init::run(args, global, console, ctx),
         Action::Sync(args) => sync::run(args, global, console, ctx),
         Action::Status(args) => status::run(args, global, console, ctx),
+        Action::Fetch(args) => fetch::run(args, global, console, ctx),
+        Action::Take(args) => take::run(args, global, console, ctx),
     }
 }

@@ -151,6 +151,13 @@ pub enum Mend {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         archive: Option<Map<String, Value>>,
     },
+    /// The entry of a session has these fields.
+    Label {
+        /// Its id.
+        id: String,
+        /// The fields.
+        fields: Map<String, Value>,
+    },
     /// Remove for good what was compared with something else and found to be all in it.
     Discard {
         /// What.
@@ -237,6 +244,7 @@ impl Mend {
                 | Mend::Return { .. }
                 | Mend::Archived { .. }
                 | Mend::Unarchived { .. }
+                | Mend::Label { .. }
         )
     }
 
@@ -280,7 +288,10 @@ impl Mend {
             }
             Mend::Archived { pack, .. } => vec![&**pack],
             Mend::Discard { path, kept_in, .. } => vec![&**path, &**kept_in],
-            Mend::Remove { .. } | Mend::Return { .. } | Mend::Unarchived { .. } => Vec::new(),
+            Mend::Remove { .. }
+            | Mend::Return { .. }
+            | Mend::Unarchived { .. }
+            | Mend::Label { .. } => Vec::new(),
         }
     }
 
@@ -301,7 +312,8 @@ impl Mend {
             | Mend::Remove { .. }
             | Mend::Return { .. }
             | Mend::Archived { .. }
-            | Mend::Unarchived { .. } => INDEX.into(),
+            | Mend::Unarchived { .. }
+            | Mend::Label { .. } => INDEX.into(),
         }
     }
 
@@ -382,6 +394,7 @@ impl Mend {
             Mend::Unarchived { entry, archive } => {
                 return entries::unarchived(home, entry, archive.as_ref());
             }
+            Mend::Label { id, fields } => return entries::label(home, id, fields),
             Mend::Close { act } => trash::close(home, act).map(|_| Said::Nothing),
         };
         match said {

@@ -138,7 +138,11 @@ pub(super) fn check_project(project: &str) -> Result<()> {
     }
 }
 
-pub(super) fn check_tag(what: &str, tag: &str) -> Result<()> {
+/// Refuses a label that can not be one; `what` says which kind of label it is.
+///
+/// # Errors
+/// A usage error for one that is empty or holds control characters.
+pub fn check_tag(what: &str, tag: &str) -> Result<()> {
     let why = if tag.trim().is_empty() {
         "it is empty"
     } else if tag.chars().any(char::is_control) {

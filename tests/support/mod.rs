@@ -23,6 +23,7 @@ pub mod moving;
 pub mod naive;
 pub mod packed;
 pub mod relay;
+pub mod relayed;
 pub mod state;
 pub mod terminal;
 

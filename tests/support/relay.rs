@@ -84,15 +84,12 @@ pub fn write_said(relay: &Path, id: &str, said: &Value) {
 impl Place {
     /// Binds the home of this place, on a device of that id and name, to a relay folder.
     pub fn bind(&self, relay: &Path, id: &str, name: &str) {
-        let toml = self.home_text("wbhome.toml");
-        let dir = format!("\ndir = {relay:?}");
-        let toml = toml.replace("\n# dir = \"/home/me/Sync/relay\"", &dir);
-        let toml = toml.replace("\n# mode = \"clone\"", "\nmode = \"clone\"");
-        self.put_home("wbhome.toml", toml);
-        // Makes the device, and finds that it is not bound.
-        assert_eq!(self.run(["lease", "release", "--all"]).code, Some(1));
+        let relay_text = relay.to_str().unwrap();
+        self.ok(["relay", "init", relay_text, "--mode", "clone", "-q"]);
         let of_device = "me/.local/share/wbhome/device.json";
         let mut device: Value = serde_json::from_str(&self.text(of_device)).unwrap();
+        let made = device["id"].as_str().unwrap().to_owned();
+        std::fs::remove_file(file(relay, &made)).unwrap();
         device["id"] = id.into();
         device["name"] = name.into();
         self.put(of_device, device.to_string());

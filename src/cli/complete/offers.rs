@@ -104,6 +104,21 @@ pub(in crate::cli) fn stores() -> ArgValueCompleter {
     completer(known_stores)
 }
 
+/// Sessions that lie in the relay.
+pub(in crate::cli) fn relayed_sessions() -> ArgValueCompleter {
+    completer(|typed| {
+        let setting = line().home().map(|home| place::relay_setting(&home));
+        let Some(Ok(Some(setting))) = setting else {
+            return Vec::new();
+        };
+        let names = disk::read_dir_names(&setting.dir).unwrap_or_default();
+        let folders = names.into_iter().filter(|(name, kind)| {
+            *kind == FileKind::Folder && SessionId::of_folder(name).is_some()
+        });
+        preferred(folders.map(|(name, _)| offer(name, "")).collect(), typed)
+    })
+}
+
 /// Tags in use.
 pub(in crate::cli) fn tags() -> ArgValueCompleter {
     labels(|brief, all| all.extend(brief.tags.into_iter().map(Into::into)))

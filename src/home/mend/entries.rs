@@ -148,6 +148,19 @@ pub(super) fn unarchived(
     })
 }
 
+pub(super) fn label(home: &LockedHome, id: &str, fields: &Map<String, Value>) -> Result<Said> {
+    IndexFile::update(home, |index| {
+        if let Some(entry) = index.find_mut(id) {
+            for (key, value) in fields {
+                entry.set(key, value.clone());
+            }
+        }
+        Ok(())
+    })?;
+    failpoint::hit("mend.labelled");
+    Ok(Said::Nothing)
+}
+
 /// The former status when it fits what is there, else the one that does; `None` for no such field.
 fn fitting(former: Option<&str>, (folder, archive): (bool, bool)) -> Option<Status> {
     let fits = |status: &Status| match status {

@@ -72,7 +72,12 @@ impl Place<'_> {
             return Ok(Said::Nothing);
         };
         if !seen.fits(&meta) {
-            return Ok(left(path, CHANGED));
+            // Before a kill it went, and what is there has taken its place since.
+            let gone = self.find(&in_act(to.0, to.1))?;
+            return Ok(match gone.is_some_and(|(_, meta)| seen.fits(&meta)) {
+                true => Said::Nothing,
+                false => left(path, CHANGED),
+            });
         }
         if let Some(original) = held_by
             && !self.holds(original, &from, path)?
