@@ -43,7 +43,7 @@ enum Action {
     Status(status::StatusArgs),
     /// Copy what the relay has of a session into another folder, read-only
     Fetch(fetch::FetchArgs),
-    /// Make the relay's version of a session the home's own; the former one goes into the trash
+    /// Make the relay's version of a session the home's own
     Take(take::TakeArgs),
 }
 

@@ -5,6 +5,7 @@
 //! One device writes to a session at a time: the one that holds its lease (`lease`, `leases`). What a device says of
 //! itself stands in a file of its own (`devices`); what was heard of the others, and when, in the home (`seen`).
 
+mod agree;
 mod carry;
 mod claim;
 mod compare;

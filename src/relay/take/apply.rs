@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::super::agree::agree;
 use super::super::lay::{self, Laid, Piece};
 use super::super::place::Relay;
 use super::super::standing::{Item, Side};
@@ -50,6 +51,7 @@ pub fn apply(
 ) -> Result<Outcome> {
     for _ in 0..ATTEMPTS {
         if plan.is_nothing() {
+            agree(home, relay, &plan.session, context)?;
             return Ok(Outcome {
                 done: plan,
                 act: None,
@@ -71,7 +73,9 @@ pub fn apply(
         relay.read_devices()?;
         refuse_unleased(relay, &plan.session)?;
         refuse_changed(home, &plan, context)?;
-        return settle(home, plan, built, context);
+        let outcome = settle(home, plan, built, context)?;
+        agree(home, relay, &outcome.done.session, context)?;
+        return Ok(outcome);
     }
     Err(version::restless(relay, &plan.session))
 }
