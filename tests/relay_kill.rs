@@ -177,6 +177,30 @@ fn at_each_step() {
     }
 }
 
+/// It is known what was begun, also when the session does not belong into the relay any more.
+#[test]
+fn untagged_after_a_kill() {
+    for mode in MODES {
+        let place = place(mode);
+        let ids = ids(&place);
+        let point = match mode {
+            "symlink" => "relay.linked:3",
+            _ => "relay.synced",
+        };
+        let mut command = place.command();
+        command
+            .args(["relay", "sync"])
+            .env("WBHOME_FAILPOINT", point);
+        assert_eq!(command.output().unwrap().status.code(), None, "{mode}");
+        go_on(&place, 1);
+        place.ok(["label", &ids[2], "--no-sync-tag", "-q"]);
+        place.ok(["relay", "sync", "--tag", "another", "-q"]);
+        right(&place, mode, "untagged");
+        place.ok(["label", &ids[2], "--sync-tag", "x", "-q"]);
+        right(&place, mode, "tagged again");
+    }
+}
+
 #[test]
 fn while_a_mode_is_converted() {
     for (from, to) in [

@@ -147,7 +147,42 @@ impl Comparison<'_> {
                 compared.unreadable.push((path.clone(), why));
             }
         }
+        self.temporary(&mut compared, &mut buffers)?;
         Ok(compared)
+    }
+
+    /// What a sync that was killed has left under temporary names, if that was ours. A file that was renamed aside to be
+    /// looked at may be somebody else's: what nobody here knows the content of is told, and stays.
+    fn temporary(&self, compared: &mut Compared, buffers: &mut Buffers) -> Result<()> {
+        let (Some(there), Some(begun)) = (self.there, self.begun) else {
+            return Ok(());
+        };
+        let put = self.put.into_iter().flat_map(|put| put.names.values());
+        let here = compared.names.values().chain(put).map(|noted| &noted.holds);
+        let known: Vec<Holds> = begun
+            .values()
+            .flatten()
+            .flatten()
+            .chain(here)
+            .cloned()
+            .collect();
+        for (path, meta) in &there.temporary {
+            self.stop.check()?;
+            match read(there, path, meta, buffers, self.stop) {
+                Ok(holds) if known.contains(&holds) || self.ours => {
+                    compared.changes.insert(path.clone(), Change::Remove(*meta));
+                }
+                Ok(_) => {
+                    let told = difference(path, None, Some(meta), None, false);
+                    compared.differences.push(told);
+                }
+                Err(error) => {
+                    let why = crate::base::human::io(&error);
+                    compared.unreadable.push((path.clone(), why));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Looks at what is here alone: for a session that is shown as it is, and of which nothing is put there.
@@ -218,7 +253,11 @@ impl Comparison<'_> {
         };
         let holds_here = match (here, self.here) {
             (Some(meta), Some(side)) => {
-                Some(self.here_holds(side, path, meta, put, compared, buffers)?)
+                let holds = self.here_holds(side, path, meta, put, compared, buffers)?;
+                let linked = put.and_then(|put| put.there.filter(|seen| seen.same_file(meta)));
+                let other = put.is_some_and(|put| put.holds != holds);
+                compared.written_through += u64::from(linked.is_some() && other);
+                Some(holds)
             }
             _ => None,
         };
@@ -302,8 +341,10 @@ impl Comparison<'_> {
         there: Option<&Holds>,
         put: Option<&Noted>,
     ) -> bool {
-        let ours = self.put.is_some_and(|put| put.mode == RelayMode::Hardlink)
+        let recorded = self.put.is_some_and(|put| put.mode == RelayMode::Hardlink)
             && put.is_some_and(|put| put.there.is_some_and(|seen| seen.same_file(meta)));
+        let begun = self.begun.is_some_and(|begun| begun.contains_key(path));
+        let ours = recorded || begun && self.mode == RelayMode::Hardlink;
         let archived = || match (self.archived.and_then(|files| files.get(path)), there) {
             (Some(archived), Some(Holds::File(there))) => *archived == short_digest(there),
             _ => false,
@@ -340,15 +381,6 @@ impl Comparison<'_> {
             && !self.all_again
         {
             return Ok(known.holds.clone());
-        }
-        if let Some(put) = put
-            && let Some(there) = &put.there
-            && self.mode == RelayMode::Hardlink
-            && meta.kind == FileKind::File
-            && there.same_file(meta)
-            && put.here != Some(Seen::of(meta))
-        {
-            compared.written_through += 1;
         }
         let Some(check) = self.check else {
             return read(side, path, meta, buffers, self.stop);

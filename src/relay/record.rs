@@ -165,6 +165,7 @@ impl Record {
             record.content = Some(content);
         }
         record.read_log(home, relay)?;
+        record.add_begun();
         Ok(record)
     }
 
@@ -190,6 +191,26 @@ impl Record {
             names: names.collect(),
         };
         self.sessions.insert(session.id, put);
+    }
+
+    /// What was begun and is not recorded is as if nothing of it had been put there: what the log says counts for each
+    /// name.
+    fn add_begun(&mut self) {
+        for (id, begun) in &self.begun {
+            let is_link = begun.contains_key(Path::new(""));
+            self.sessions.entry(id.clone()).or_insert_with(|| Put {
+                mode: match is_link {
+                    true => RelayMode::Symlink,
+                    false => RelayMode::Clone,
+                },
+                tag: String::new(),
+                session_id: None,
+                folder: 0,
+                at: Timestamp::UNIX_EPOCH,
+                checked_by: String::new(),
+                names: Names::new(),
+            });
+        }
     }
 
     fn read_log(&mut self, home: &Home, relay: &Path) -> Result<()> {
@@ -452,6 +473,7 @@ mod tests {
             .unwrap();
         let mut read = Record::read(&home, relay, "device").unwrap();
         record.begun.clear();
+        record.sessions.retain(|id, _| id == "任务");
         assert_eq!(read, record);
         read.write(&home, relay, "device", true, &place.context())
             .unwrap();

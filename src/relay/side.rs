@@ -35,7 +35,7 @@ pub struct Side {
     /// What could not be listed, and why.
     pub unreadable: Vec<(PathBuf, String)>,
     /// Temporary files that a kill has left.
-    pub temporary: Vec<PathBuf>,
+    pub temporary: Vec<(PathBuf, Meta)>,
 }
 
 impl Side {
@@ -69,7 +69,7 @@ impl Side {
             for entry in folder.entries {
                 let path = folder.rel.join(&entry.name);
                 if is_temporary(&entry.name) {
-                    side.temporary.push(path);
+                    side.temporary.push((path, entry.meta));
                 } else if travels(entry.meta.kind) {
                     side.names.insert(path, entry.meta);
                 } else {

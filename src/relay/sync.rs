@@ -189,6 +189,12 @@ pub fn apply(
         failpoint::hit("relay.synced");
     }
     let stopped = context.stop.raised();
+    // What the log says of a session counts until that was seen to.
+    let seen_to = |id: &String| {
+        let todo = plan.todo.iter().find(|todo| todo.session.id == *id);
+        todo.is_some_and(|todo| todo.session.state != State::Held)
+    };
+    ended = ended && plan.record.begun.keys().all(seen_to);
     if work || plan.record.broken || !plan.record.begun.is_empty() {
         let device = relay.device.id.clone();
         plan.record

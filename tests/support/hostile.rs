@@ -208,6 +208,7 @@ impl<'p> Watched<'p> {
             ]);
             command.args(args);
         });
+        terminal.hides_keys();
         let before = terminal.state();
         // To whatever is asked.
         terminal.press("n\n");

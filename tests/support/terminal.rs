@@ -66,6 +66,15 @@ impl Terminal {
         }
     }
 
+    /// From now on the terminal does not draw the keys that are pressed: they would stand in the middle of a character that
+    /// a program is writing.
+    pub fn hides_keys(&self) {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let mut set = tcgetattr(&self.keys).unwrap();
+        set.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(&self.keys, OptionalActions::Now, &set).unwrap();
+    }
+
     /// Presses keys.
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();

@@ -9,15 +9,13 @@ use crate::base::human;
 use crate::relay::fetch::{self, Plan, Request};
 use crate::relay::{Holder, Odd, Sender};
 
+/// Copy what the relay has of a session into another folder, read-only
+///
+/// Nothing in the home or in the relay is changed. No link is followed; each file is read back and compared. DIR/SESSION.origin.json says where the copy came from.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Nothing in the home or in the relay is changed. No link is followed; each file is read back and \
-compared. DIR/SESSION.origin.json says where the copy came from.
-
-Examples:
+#[command(after_help = "Examples:
   wbhome relay fetch 20240603_crawler --to /tmp/look
-  wbhome relay fetch crawler --to ~/compare -n       what would be copied"
-)]
+  wbhome relay fetch crawler --to ~/compare -n       what would be copied")]
 pub(super) struct FetchArgs {
     /// The session: the name of a folder in the relay, or a unique part of it
     #[arg(value_name = "SESSION", add = complete::relayed_sessions())]

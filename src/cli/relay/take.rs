@@ -7,16 +7,14 @@ use super::*;
 use crate::base::human;
 use crate::relay::take::{self, Change, Outcome, Plan, Request, State, Turn};
 
+/// Make the relay's version of a session the home's own
+///
+/// The former one goes into the trash. Only who holds the lease of the session takes (`wbhome lease take SESSION`), and only a version that has arrived whole. What the relay leaves out, such as logs, stays. Labels stay, too.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Only who holds the lease of the session takes (`wbhome lease take SESSION`). What the relay leaves \
-out, such as logs, stays. Labels stay, too.
-
-Examples:
+#[command(after_help = "Examples:
   wbhome relay take 20240603_crawler -n      what differs, on both sides
   wbhome relay take 20240603_crawler
-  wbhome restore 20240603_crawler --from trash --force    and the former one back again"
-)]
+  wbhome restore 20240603_crawler --from trash --force    and the former one back again")]
 pub(super) struct TakeArgs {
     /// The session: the name of a folder in the relay, or a unique part of it
     #[arg(value_name = "SESSION", add = complete::relayed_sessions())]
