@@ -3,7 +3,7 @@
 #
 #   benches/compare.sh [JOB…]     JOB: migrate migrate-floor memory commit archive archive-large
 #                                      backup restore rotate rotate-lost rotate-large search
-#                                      search-archived start ls complete (default: all)
+#                                      search-archived relay start ls complete (default: all)
 #   benches/compare.sh render     RESULTS.md again from benches/results.tsv, nothing measured
 #
 # Each job replaces its own rows in benches/results.tsv and leaves the others. A trial (fewer than 400 sessions, 5 runs
@@ -31,7 +31,7 @@ export LC_ALL=C.UTF-8
 unset WBHOME CDPATH
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore rotate rotate-lost rotate-large search search-archived start ls complete"
+readonly ALL_JOBS="migrate migrate-floor memory commit archive archive-large backup restore rotate rotate-lost rotate-large search search-archived relay start ls complete"
 readonly RUNS=${RUNS:-5} SESSIONS=${SESSIONS:-420} LOG_MIB=${LOG_MIB:-5120}
 readonly PLACES=${PLACES:-disk shm} SHM_DIR=${SHM_DIR:-/dev/shm} SETTLE=${SETTLE:-400} KEEP=${KEEP:-}
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -901,6 +901,73 @@ job_search_archived() {
   race_search search-archived-often 'search in archives, found often' 0.5 "$OFTEN" zstdgrep_search '`zstdgrep` for each' \
     search-archived "$home" --archived
   done_with "$work"
+}
+
+# ── relay ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+# A sync into a new relay, and into one that is as it should be; the look for secrets is what `-n` takes longer than
+# `relay status`, which compares the same and looks for none.
+readonly RELAY='rm -f "$1/.wbhome/relay.json" && "$0" relay init --home "$1" "$2" --mode "$3" --quiet'
+readonly RELAY_SYNC='"$0" relay sync --home "$1" --quiet --no-progress && sync -f "$2"'
+readonly RELAY_LOOK='"$0" relay sync --home "$1" --dry-run --quiet --no-progress'
+readonly RELAY_STATUS='"$0" relay status --home "$1"'
+readonly CP_AL='cp -al "$1" "$2" && sync -f "$2"'
+
+# A home of 200 sessions with 10,000 files that travel.
+relay_home() { # HOME
+  "$SCALE_HOME" "$1" --sessions 200 --turns 38 --old-path "$OLD" >&2
+  rm -rf "$1"/sessions/*/logs
+  "$WBHOME_BIN" init "$1" --quiet
+  "$WBHOME_BIN" index --home "$1" --quiet
+  (cd "$1/sessions" && "$WBHOME_BIN" label --home "$1" --quiet --sync-tag race -- *)
+}
+
+# The same files, with the same bytes.
+same_relay() { # HOME RELAY PEER
+  diff -r --exclude=.leases "$2" "$3" >&2 && diff -rq "$1/sessions" "$3" >&2 &&
+    say "check: the same $(find "$3" -type f | wc -l) files on both sides"
+}
+
+race_relay() { # MODE AIM CP PEER-NAME HOME
+  local mode=$1 aim=$2 cp=$3 peer_name=$4 home=$5 work=$PLACE/relay-$1 n
+  local first=() again=() secrets=() ours=() peers=() kib=() look status
+  mkdir "$work"
+  load_now
+  for ((n = 0; n <= RUNS; n++)); do
+    run bash -c "$RELAY" "$WBHOME_BIN" "$home" "$work/relay-$n" "$mode"
+    run bash -c "$RELAY_LOOK" "$WBHOME_BIN" "$home"
+    look=$MS
+    run bash -c "$RELAY_STATUS" "$WBHOME_BIN" "$home"
+    status=$MS
+    sync -f "$work"
+    run bash -c "$RELAY_SYNC" "$WBHOME_BIN" "$home" "$work"
+    ((n == 0)) || { first+=("$MS") kib+=("$KIB") secrets+=("$(awk -v a="$look" -v b="$status" 'BEGIN { printf "%.1f", a - b }')"); }
+    ((n == 0)) || ours+=("$(awk -v a="$MS" -v b="${secrets[-1]}" 'BEGIN { printf "%.1f", a - b }')")
+    run bash -c "$RELAY_SYNC" "$WBHOME_BIN" "$home" "$work"
+    ((n == 0)) || again+=("$MS")
+    sync -f "$work"
+    run bash -c "$cp" peer "$home/sessions" "$work/peer-$n"
+    ((n == 0)) || peers+=("$MS")
+    ((n > 0)) || same_relay "$home" "$work/relay-0" "$work/peer-0" || die "relay-$mode: the two sides did not do the same job"
+    ((n == 0)) || say "relay-$mode $n/$RUNS on $FS: ours ${first[-1]} ms, ${secrets[-1]} of it for secrets, again ${again[-1]} ms; $peer_name ${peers[-1]} ms"
+  done
+  local input="200 sessions, $(find "$home/sessions" -type f | wc -l) files, secrets apart: $(median "${secrets[@]}") ms"
+  record job "relay-$mode" fs "$FS" title "relay sync, first, $mode" peer "$peer_name" kind ratio aim "$aim" \
+    ours "$(median "${ours[@]}")" theirs "$(median "${peers[@]}")" our_runs "$(joined "${ours[@]}")" \
+    their_runs "$(joined "${peers[@]}")" our_mib "$(mib "$(largest "${kib[@]}")")" their_mib '' input "$input" command relay
+  record job "relay-$mode-again" fs "$FS" title "relay sync, nothing changed, $mode" peer 'its first' kind ratio aim 0.3 \
+    ours "$(median "${again[@]}")" theirs "$(median "${first[@]}")" our_runs "$(joined "${again[@]}")" \
+    their_runs "$(joined "${first[@]}")" our_mib '' their_mib '' input "$input" command relay
+  done_with "$work"
+}
+
+job_relay() {
+  local home=$PLACE/relay-home me=$PLACE/relay-me
+  mkdir "$me"
+  relay_home "$home"
+  # Which device this is stands in the data folder of the user: it shall be one of the race's own.
+  XDG_DATA_HOME=$me race_relay clone 1.0 "$CP" '`cp -a`' "$home"
+  XDG_DATA_HOME=$me race_relay hardlink 1.2 "$CP_AL" '`cp -al`' "$home"
 }
 
 # With what bash needs to start any program in it; that is what the peer shows.
