@@ -437,7 +437,8 @@ documents! {
     "lost lease" LostLease { session: String, holder: Holder, }
     "relayed session" RelayedSession {
         id: String, tag: Null<String>, state: String, why: Null<String>, detail: Null<String>, added: u64,
-        replaced: u64, removed: u64, bytes: u64, holder: Null<Holder>, differences: Vec<DifferenceThere>,
+        replaced: u64, removed: u64, bytes: u64, holder: Null<Holder>, changed_here: bool,
+        changed_here_at: Null<Timestamp>, differences: Vec<DifferenceThere>,
         leaks: Vec<RelayLeak>, allowed: u64, bad_names: Vec<BadName>, unreadable: Vec<UnreadableThere>,
         left_out: Vec<Location>, written_through: u64,
     }

@@ -201,6 +201,29 @@ fn untagged_after_a_kill() {
     }
 }
 
+/// What was begun is known until it was seen to, whatever holds the session back in the meantime.
+#[test]
+fn held_back_after_a_kill() {
+    let place = place("clone");
+    right(&place, "clone", "first");
+    go_on(&place, 1);
+    let mut command = place.command();
+    command
+        .args(["relay", "sync"])
+        .env("WBHOME_FAILPOINT", "relay.synced");
+    assert_eq!(command.output().unwrap().status.code(), None);
+    let secret = "ghp_".to_owned() + "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO2qV0hB";
+    for id in ids(&place).iter().skip(1) {
+        place.put_home(&format!("sessions/{id}/memory/key"), &secret);
+    }
+    assert_eq!(place.run(["relay", "sync"]).code, Some(3));
+    for id in ids(&place).iter().skip(1) {
+        std::fs::remove_file(place.home().join(format!("sessions/{id}/memory/key"))).unwrap();
+    }
+    go_on(&place, 3);
+    right(&place, "clone", "the secret is out");
+}
+
 #[test]
 fn while_a_mode_is_converted() {
     for (from, to) in [

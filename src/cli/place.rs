@@ -246,6 +246,15 @@ pub(super) fn user_data() -> Result<PathBuf> {
         })
 }
 
+/// The folder that the settings name as the relay, as an absolute path.
+///
+/// # Errors
+/// Settings that are not understood.
+pub(super) fn relay_dir(home: &Home) -> Result<Option<PathBuf>> {
+    let dir = Config::load(home)?.relay.dir;
+    Ok(dir.map(|dir| as_set(home, &dir)))
+}
+
 /// The relay that the settings name; `None` when they name none. That of a home that was merely found is not obeyed.
 ///
 /// # Errors

@@ -52,6 +52,7 @@ pub fn replace_expected(
         let _ = dir.unlink(temporary);
         Err(error)
     };
+    let ours = dir.stat(temporary)?.identity();
     match dir.exchange(temporary, dir, name) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
@@ -74,9 +75,30 @@ pub fn replace_expected(
     if is_still(&former, seen) {
         return dir.unlink(temporary).map(|()| Expected::Done);
     }
-    dir.exchange(temporary, dir, name)?;
-    dir.unlink(temporary).map(|()| Expected::Changed)
+    give_back(dir, temporary, name, ours)
 }
+
+/// Gives a name back to what was not expected. Whoever saves in the meantime, saves over ours: then theirs is the newer
+/// one, and takes the place of what they have saved before, as it would have without us.
+fn give_back(dir: &Dir, temporary: &OsStr, name: &OsStr, ours: (u64, u64)) -> io::Result<Expected> {
+    for _ in 0..ATTEMPTS {
+        let older = dir.stat(temporary)?.identity();
+        dir.exchange(temporary, dir, name)?;
+        if dir.stat(temporary)?.identity() == ours {
+            return dir.unlink(temporary).map(|()| Expected::Changed);
+        }
+        // What came out is newer than what went in.
+        dir.exchange(temporary, dir, name)?;
+        if dir.stat(temporary)?.identity() == older {
+            return dir.unlink(temporary).map(|()| Expected::Changed);
+        }
+    }
+    // Somebody saves again and again: both stay, and nothing is lost.
+    Ok(Expected::Changed)
+}
+
+/// So often a name is given back to somebody who saves in the same moment.
+const ATTEMPTS: usize = 8;
 
 /// Removes the name of a file or link, as long as it is what was looked at; one that has gone already is as expected.
 ///
@@ -98,7 +120,11 @@ pub fn remove_expected(dir: &Dir, name: &OsStr, seen: &Meta) -> io::Result<Expec
     if is_still(&dir.stat(&aside)?, seen) {
         return dir.unlink(&aside).map(|()| Expected::Done);
     }
-    dir.rename(&aside, dir, name).map(|()| Expected::Changed)
+    match dir.rename(&aside, dir, name) {
+        // Somebody has saved a newer one meanwhile. The other stays under its temporary name.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Expected::Changed),
+        done => done.map(|()| Expected::Changed),
+    }
 }
 
 #[cfg(test)]
@@ -111,6 +137,40 @@ mod tests {
         let new = NewFile::create(dir).unwrap();
         new.file().write_all(content.as_bytes()).unwrap();
         new
+    }
+
+    #[test]
+    fn of_what_is_saved_in_the_same_moment_the_newest_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = Dir::open(folder.path()).unwrap();
+        let (name, temporary) = (OsStr::new("f"), OsStr::new(".t"));
+        let put =
+            |name: &OsStr, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        // Ours had the name for a moment: the older one came out, and a newer one was saved over ours.
+        put(OsStr::new("ours"), "ours");
+        let ours = dir.stat(OsStr::new("ours")).unwrap().identity();
+        put(temporary, "older");
+        put(name, "newer");
+        assert_eq!(
+            give_back(&dir, temporary, name, ours).unwrap(),
+            Expected::Changed
+        );
+        assert_eq!(
+            std::fs::read_to_string(folder.path().join(name)).unwrap(),
+            "newer"
+        );
+        // Nobody has saved: the older one has its name again, and ours goes.
+        put(temporary, "older");
+        dir.rename_over(OsStr::new("ours"), name).unwrap();
+        assert_eq!(
+            give_back(&dir, temporary, name, ours).unwrap(),
+            Expected::Changed
+        );
+        assert_eq!(
+            std::fs::read_to_string(folder.path().join(name)).unwrap(),
+            "older"
+        );
+        assert_eq!(dir.names().unwrap().len(), 1);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::compare::Comparison;
 use super::place::Relay;
 use super::record::{Put, Record};
 use super::side::Side;
+use super::sync::is_wanted;
 use crate::base::{Context, Error, Result};
 use crate::disk::Dir;
 use crate::home::{Entry, Index, LockedHome, RelayMode, SessionId};
@@ -21,7 +22,10 @@ pub(super) fn agree(
     id: &SessionId,
     context: &Context,
 ) -> Result<()> {
-    if relay.mode == RelayMode::Symlink {
+    let index = Index::read(home)?;
+    let entry = index.find(id.as_str());
+    // One without a tag does not travel from here: what stands there is another's, and never ours to take away.
+    if relay.mode == RelayMode::Symlink || !entry.is_some_and(|entry| is_wanted(entry, None)) {
         return Ok(());
     }
     let path = home.sessions();
@@ -43,15 +47,16 @@ pub(super) fn agree(
         check: None,
         all_again: false,
         ours: false,
+        whole: false,
+        kept: None,
         archived: None,
+        large: &std::sync::Mutex::new(()),
         stop: context.stop,
     };
     let compared = comparison.run()?;
     if !compared.differences.is_empty() || !compared.unreadable.is_empty() {
         return Ok(());
     }
-    let index = Index::read(home)?;
-    let entry = index.find(id.as_str());
     let device = &relay.device.id;
     let mut record = Record::read(home, &relay.path, device)?;
     let put = Put {
@@ -68,5 +73,6 @@ pub(super) fn agree(
         names: super::carry::carried(compared),
     };
     record.sessions.insert(id.to_string(), put);
-    record.write(home, &relay.path, device, false, context)
+    let begun = std::mem::take(&mut record.begun);
+    record.write(home, &relay.path, device, &begun, context)
 }

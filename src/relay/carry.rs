@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::compare::{Change, Compared, is_linked, parent};
 use super::record::{Holds, Log, Seen};
+use super::side::is_left_by_others;
 use crate::base::{Result, Stop, failpoint, human};
 use crate::disk::{
     self, Buffers, CopyError, Dir, Expected, FileKind, Identity, Meta, NewFile, TEMPORARY_PREFIX,
@@ -56,7 +57,7 @@ impl Carrying<'_> {
     /// # Errors
     /// Why it could not be; what was carried until then is there, and is in the log.
     pub fn run(&self, compared: &mut Compared, is_there: bool) -> Result<(), Stuck> {
-        if compared.changes.is_empty() {
+        if compared.changes.is_empty() && is_there {
             return Ok(());
         }
         let names = compared.changes.keys();
@@ -67,7 +68,7 @@ impl Carrying<'_> {
             true => {
                 let there = self.root.open_beneath(Path::new(self.id));
                 let there = there.map_err(|e| Stuck::Io(PathBuf::new(), e))?;
-                self.change(&there, compared)
+                self.change(&there, compared, false)
             }
             false => self.put_whole(compared),
         }
@@ -84,7 +85,7 @@ impl Carrying<'_> {
             .map_err(fail)
             .and_then(|dir| {
                 let mode = self.here.meta().map_err(fail)?.mode;
-                self.change(&dir, compared)?;
+                self.change(&dir, compared, true)?;
                 dir.set_mode(mode | 0o700).map_err(fail)
             });
         let done = built.and_then(|()| {
@@ -104,7 +105,8 @@ impl Carrying<'_> {
         done
     }
 
-    fn change(&self, there: &Dir, compared: &mut Compared) -> Result<(), Stuck> {
+    /// `hidden` says that nobody else knows of the folder.
+    fn change(&self, there: &Dir, compared: &mut Compared, hidden: bool) -> Result<(), Stuck> {
         let changes = std::mem::take(&mut compared.changes);
         // What goes makes way, the deepest first.
         for (path, change) in changes.iter().rev() {
@@ -125,7 +127,8 @@ impl Carrying<'_> {
                 Change::Replace(meta) if self.goes(compared, path, change).is_none() => Some(*meta),
                 Change::Put | Change::Replace(_) => None,
             };
-            self.put(&mut folders, path, instead, compared, &mut buffers)?;
+            let place = Place { instead, hidden };
+            self.put(&mut folders, path, place, compared, &mut buffers)?;
             failpoint::hit("relay.put");
         }
         Ok(())
@@ -169,7 +172,7 @@ impl Carrying<'_> {
         &self,
         folders: &mut Folders<'_>,
         path: &PathBuf,
-        instead: Option<Meta>,
+        place: Place,
         compared: &mut Compared,
         buffers: &mut Buffers,
     ) -> Result<(), Stuck> {
@@ -181,30 +184,56 @@ impl Carrying<'_> {
         let (from, to) = folders
             .of(path.parent().unwrap_or(Path::new("")))
             .map_err(fail)?;
+        // What was put there, as far as it has facts of its own.
+        let mut ours = None;
         let done = match &noted.holds {
             Holds::Folder => {
                 made(to, name, noted.mode).map_err(fail)?;
                 Expected::Done
             }
             Holds::Link(target) => {
-                link(to, name, instead, |new| to.symlink(target, new)).map_err(fail)?
+                let make = |new: &OsStr| to.symlink(target, new);
+                link(to, name, place, make, |meta| {
+                    ours = Some(*meta);
+                    true
+                })
+                .map_err(fail)?
+                .unwrap_or(Expected::Done)
             }
             Holds::File(_) if is_linked(self.mode, path) => {
-                link(to, name, instead, |new| to.hard_link(from, name, new)).map_err(fail)?
+                let make = |new: &OsStr| to.hard_link(from, name, new);
+                let looked = noted.looked;
+                let linked = link(to, name, place, make, |meta| {
+                    ours = Some(*meta);
+                    let same = looked.is_some_and(|looked| looked.same_content(meta));
+                    same && meta.kind == FileKind::File
+                });
+                match linked.map_err(fail)? {
+                    Some(done) => done,
+                    // It is another file by now, which nobody has looked at.
+                    None => return Err(Stuck::Restless(path.clone())),
+                }
             }
             Holds::File(digest) => {
-                let wanted = (*digest, noted.size);
+                let wanted = (*digest, noted.looked.map_or(0, |looked| looked.size()));
                 let copy = self.copy(from, name, to, wanted, path, buffers)?;
-                published(copy, name, instead).map_err(fail)?
+                ours = Some(Meta::of(copy.file()).map_err(fail)?);
+                published(copy, name, place.instead).map_err(fail)?
             }
         };
         expected(done, path)?;
         let there = to.stat(name).map_err(fail)?;
-        noted.there = Some(Seen::of(&there));
+        // By now somebody else may have saved there: then the next sync looks at it.
+        let is_ours = ours.is_none_or(|ours| Seen::of(&ours).same_content(&there));
+        noted.there = (is_ours && !disk::is_fresh(&there)).then(|| Seen::of(&there));
+        if !is_ours {
+            return Err(Stuck::ChangedThere(path.clone()));
+        }
         if let Some(here) = &mut noted.here {
             // One more name is a change of the file here, too.
             here.renew(&there);
         }
+        noted.put = true;
         Ok(())
     }
 
@@ -266,9 +295,36 @@ impl Carrying<'_> {
                 failpoint::hit("relay.removed");
             }
         }
-        let meta = there.meta().map_err(|e| Stuck::Io(PathBuf::new(), e))?;
+        let fail = |e| Stuck::Io(PathBuf::new(), e);
+        self.sweep(&there).map_err(fail)?;
+        let meta = there.meta().map_err(fail)?;
         let done = self.remove(self.root, name, meta);
-        done.map(|_| ()).map_err(|e| Stuck::Io(PathBuf::new(), e))
+        done.map(|_| ()).map_err(fail)
+    }
+
+    /// Takes what file managers leave out of folders in which there is nothing else.
+    fn sweep(&self, there: &Dir) -> io::Result<()> {
+        let tree = disk::walk(there, &|_, _| false, self.stop).map_err(io::Error::other)?;
+        // The deepest first.
+        for folder in tree.folders.iter().rev() {
+            let dir = there.open_beneath(&folder.rel)?;
+            let names = dir.names()?;
+            if !names
+                .iter()
+                .all(|(name, kind)| is_left_by_others(name) && *kind == FileKind::File)
+            {
+                continue;
+            }
+            for (name, _) in names {
+                dir.unlink(&name)?;
+            }
+            if let Some(name) = folder.rel.file_name() {
+                let parent = folder.rel.parent().unwrap_or(Path::new(""));
+                // What came in the meantime stays.
+                let _ = there.open_beneath(parent)?.remove_folder(name);
+            }
+        }
+        Ok(())
     }
 
     /// Takes away the link that the session was there.
@@ -324,19 +380,42 @@ fn published(mut copy: NewFile<'_>, name: &OsStr, instead: Option<Meta>) -> io::
     }
 }
 
-/// A link, symbolic or hard, under a name that is free, or in the place of what was looked at.
+/// Where something is put.
+#[derive(Clone, Copy)]
+struct Place {
+    /// What it takes the place of.
+    instead: Option<Meta>,
+    /// Whether nobody else knows of the folder.
+    hidden: bool,
+}
+
+/// A link, symbolic or hard, under a name that is free, or in the place of what was looked at. `None` when it is not what
+/// it should be: then nobody has seen it.
 fn link(
     to: &Dir,
     name: &OsStr,
-    instead: Option<Meta>,
+    place: Place,
     make: impl Fn(&OsStr) -> io::Result<()>,
-) -> io::Result<Expected> {
-    let Some(meta) = instead else {
-        return came(make(name));
+    is_right: impl FnOnce(&Meta) -> bool,
+) -> io::Result<Option<Expected>> {
+    let first = match place.hidden {
+        true => name.to_owned(),
+        false => disk::temporary_name(),
     };
-    let temporary = disk::temporary_name();
-    make(&temporary)?;
-    disk::replace_expected(to, &temporary, name, &meta)
+    make(&first)?;
+    if !is_right(&to.stat(&first)?) {
+        return to.unlink(&first).map(|()| None);
+    }
+    if place.hidden {
+        return Ok(Some(Expected::Done));
+    }
+    if let Some(meta) = place.instead {
+        return disk::replace_expected(to, &first, name, &meta).map(Some);
+    }
+    match came(to.rename(&first, to, name))? {
+        Expected::Done => Ok(Some(Expected::Done)),
+        Expected::Changed => to.unlink(&first).map(|()| Some(Expected::Changed)),
+    }
 }
 
 fn came(done: io::Result<()>) -> io::Result<Expected> {
@@ -433,6 +512,6 @@ pub(super) fn carried(compared: Compared) -> BTreeMap<PathBuf, super::record::No
     compared
         .names
         .into_iter()
-        .filter(|(_, noted)| noted.there.is_some())
+        .filter(|(_, noted)| noted.put)
         .collect()
 }

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::record::{Begun, Holds, Noted, Put, Seen};
+use super::record::{Begun, Holds, LOGS, Noted, Put, Seen};
 use super::side::Side;
 use crate::base::wire::WirePath;
 use crate::base::{Error, Kind, Result, Stop};
@@ -20,8 +21,8 @@ use crate::home::RelayMode;
 use crate::pack::short_digest;
 use crate::secrets::{Check, Match};
 
-/// The folder of a session that holds its logs.
-const LOGS: &str = "logs";
+/// A file from this size on is looked at for secrets alone.
+const LARGE: u64 = 4 << 20;
 
 /// What has to be done in the relay for one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,8 +95,10 @@ pub struct Compared {
     pub bytes: u64,
     /// Whether the record has to be written for this session, though nothing changes there.
     pub renewed: bool,
-    /// Whether something there that is not ours will go, because a person has said so.
-    pub overrides: bool,
+    /// Whether something is another here than we have put there.
+    pub changed_here: bool,
+    /// When that was, as far as it tells.
+    pub changed_here_at: Option<Timestamp>,
 }
 
 /// What a comparison goes by.
@@ -120,8 +123,14 @@ pub struct Comparison<'a> {
     pub all_again: bool,
     /// Whether what stands there counts as put by us, whatever it is: a person has said so.
     pub ours: bool,
-    /// The digests of what the archive of a session that leaves holds ([`short_digest`]).
+    /// Whether all that is there has to go: then everything in it counts, logs and what can not travel, too.
+    pub whole: bool,
+    /// Of a session that leaves: its folder here, or in the trash.
+    pub kept: Option<&'a Side>,
+    /// Of a session that leaves: the digests of what its archive holds ([`short_digest`]).
     pub archived: Option<&'a BTreeMap<PathBuf, String>>,
+    /// Held by who reads a large file: each takes as much memory as a window on it.
+    pub large: &'a Mutex<()>,
     /// Whether to stop.
     pub stop: &'a Stop,
 }
@@ -148,6 +157,22 @@ impl Comparison<'_> {
             }
         }
         self.temporary(&mut compared, &mut buffers)?;
+        if let (Some(there), true) = (self.there, self.whole) {
+            let odd = there.odd.iter();
+            compared.differences.extend(odd.map(|path| Difference {
+                path: path.clone().into(),
+                there: Happened::Added,
+                changed_there: None,
+                here_too: false,
+                changed_here: None,
+            }));
+        }
+        // What can not be seen is not gone.
+        let unseen = compared.unreadable.clone();
+        let unseen = |path: &Path| unseen.iter().any(|(folder, _)| path.starts_with(folder));
+        compared
+            .differences
+            .retain(|one| one.there != Happened::Deleted || !unseen(&one.path));
         Ok(compared)
     }
 
@@ -203,7 +228,8 @@ impl Comparison<'_> {
                 Ok(holds) => {
                     let noted = Noted {
                         holds,
-                        size: meta.size,
+                        looked: Some(Seen::of(meta)),
+                        put: true,
                         mode: meta.mode,
                         here: (!disk::is_fresh(meta)).then(|| Seen::of(meta)),
                         there: None,
@@ -228,7 +254,7 @@ impl Comparison<'_> {
         let there = self.there.map(|there| &there.names);
         let ours = |path: &&PathBuf| {
             let put = put.is_some_and(|put| put.contains_key(*path));
-            self.logs || put || !path.starts_with(LOGS)
+            self.logs || self.whole || put || !path.starts_with(LOGS)
         };
         let theirs = there.into_iter().flat_map(BTreeMap::keys).filter(ours);
         here.into_iter()
@@ -254,18 +280,19 @@ impl Comparison<'_> {
         let holds_here = match (here, self.here) {
             (Some(meta), Some(side)) => {
                 let holds = self.here_holds(side, path, meta, put, compared, buffers)?;
-                let linked = put.and_then(|put| put.there.filter(|seen| seen.same_file(meta)));
+                let linked = self.mode == RelayMode::Hardlink
+                    && there.is_some_and(|there| there.identity() == meta.identity());
                 let other = put.is_some_and(|put| put.holds != holds);
-                compared.written_through += u64::from(linked.is_some() && other);
+                compared.written_through += u64::from(linked && other);
                 Some(holds)
             }
             _ => None,
         };
+        self.note_change_here(here, holds_here.as_ref(), put, compared);
         let same = holds_here == holds_there;
         let as_put = same
             || self.is_as_put(path, holds_there.as_ref(), put)
             || there.is_some_and(|meta| self.is_still_here(path, meta, holds_there.as_ref(), put));
-        compared.overrides |= !as_put && self.ours;
         if !as_put && !self.ours {
             let here_too = holds_here.as_ref() != put.map(|put| &put.holds);
             compared
@@ -273,7 +300,8 @@ impl Comparison<'_> {
                 .push(difference(path, here, there, put, here_too));
             return Ok(());
         }
-        if let Some(change) = self.change(path, same, here, there, put) {
+        let change = self.change(path, same, here, there, put);
+        if let Some(change) = change {
             if let (Change::Put | Change::Replace(_), Some(meta)) = (&change, here)
                 && meta.kind == FileKind::File
             {
@@ -282,14 +310,16 @@ impl Comparison<'_> {
             compared.changes.insert(path.clone(), change);
         }
         if let (Some(holds), Some(meta)) = (holds_here, here) {
+            let settled = |meta: &&Meta| !disk::is_fresh(meta);
             let noted = Noted {
                 holds,
-                size: meta.size,
+                looked: Some(Seen::of(meta)),
+                put: same,
                 mode: meta.mode,
-                here: (!disk::is_fresh(meta)).then(|| Seen::of(meta)),
-                there: there.filter(|_| same).map(Seen::of),
+                here: Some(meta).filter(settled).map(Seen::of),
+                there: there.filter(|_| same).filter(settled).map(Seen::of),
             };
-            compared.renewed |= put != Some(&noted);
+            compared.renewed |= !put.is_some_and(|put| put.is_recorded_as(&noted));
             compared.names.insert(path.clone(), noted);
         } else {
             compared.renewed |= put.is_some();
@@ -309,6 +339,8 @@ impl Comparison<'_> {
         match (here, there) {
             (None, None) => None,
             (Some(_), None) => Some(Change::Put),
+            // A folder that somebody else has made is nobody's content, and theirs.
+            (None, Some(there)) if there.kind == FileKind::Folder && put.is_none() => None,
             (None, Some(there)) => Some(Change::Remove(*there)),
             (Some(here), Some(there)) => {
                 let is_file = here.kind == FileKind::File && there.kind == FileKind::File;
@@ -345,11 +377,30 @@ impl Comparison<'_> {
             && put.is_some_and(|put| put.there.is_some_and(|seen| seen.same_file(meta)));
         let begun = self.begun.is_some_and(|begun| begun.contains_key(path));
         let ours = recorded || begun && self.mode == RelayMode::Hardlink;
+        let kept = self.kept.and_then(|kept| kept.names.get(path));
+        let kept = kept.is_some_and(|kept| kept.identity() == meta.identity());
         let archived = || match (self.archived.and_then(|files| files.get(path)), there) {
             (Some(archived), Some(Holds::File(there))) => *archived == short_digest(there),
             _ => false,
         };
-        ours && (meta.nlink > 1 || archived())
+        ours && (kept || archived())
+    }
+
+    fn note_change_here(
+        &self,
+        here: Option<&Meta>,
+        holds: Option<&Holds>,
+        put: Option<&Noted>,
+        compared: &mut Compared,
+    ) {
+        let former = put.map(|put| &put.holds);
+        let folder = |holds: Option<&Holds>| matches!(holds, None | Some(Holds::Folder));
+        if self.put.is_none() || holds == former || folder(holds) && folder(former) {
+            return;
+        }
+        let at = here.map(|meta| meta.mtime.timestamp());
+        compared.changed_here = true;
+        compared.changed_here_at = compared.changed_here_at.max(at);
     }
 
     fn there_holds(
@@ -391,6 +442,7 @@ impl Comparison<'_> {
             FileKind::File => {
                 let (dir, name) = parent(&side.dir, path)?;
                 let file = dir.open_file(name)?;
+                let _alone = (meta.size > LARGE).then(|| self.large.lock());
                 let checked = check.beginning(&told, &file, meta.size, self.stop)?;
                 compared.allowed += checked.allowed;
                 leaks.extend(checked.findings);

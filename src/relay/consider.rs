@@ -6,16 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
-use super::compare::{Change, Compared, Comparison, Difference, Happened};
+use super::compare::{Change, Compared, Comparison, Difference, Happened, Leak};
 use super::names::bad_names;
 use super::outcome::{Session, State, Unreadable, Why};
 use super::place::Relay;
-use super::record::{Holds, Put, Record};
+use super::record::{Begun, Holds, Put, Record};
 use super::side::Side;
 use super::sync::Request;
 use crate::base::{Context, Error, Result};
 use crate::disk::{self, Dir, FileKind, Meta};
+use crate::home::trash;
 use crate::home::{self, Entry, Home, Index, OnFind, RelayMode, SessionId, Status};
 use crate::pack::Pack;
 
@@ -26,6 +28,8 @@ pub struct Todo {
     pub session: Session,
     /// What has to be done; none when nothing has, or may.
     pub work: Option<Work>,
+    /// Whether it was, where there was something.
+    pub done: bool,
 }
 
 /// What has to be done with a session.
@@ -64,6 +68,8 @@ pub enum Work {
         compared: Compared,
         /// It is a link of ours.
         former_link: Option<Meta>,
+        /// Whether what is there goes to the trash of the home first.
+        keep: bool,
     },
 }
 
@@ -88,6 +94,9 @@ pub struct Considering<'a> {
     /// `sessions/`, opened and resolved.
     sessions: Dir,
     real: PathBuf,
+    /// What was begun of sessions that are considered once more, with what the record knew of them.
+    pub begun_now: BTreeMap<String, Begun>,
+    large: Mutex<()>,
 }
 
 impl<'a> Considering<'a> {
@@ -113,6 +122,8 @@ impl<'a> Considering<'a> {
             context,
             sessions,
             real: disk::real_path(&path)?,
+            begun_now: BTreeMap::new(),
+            large: Mutex::new(()),
         })
     }
 
@@ -122,13 +133,14 @@ impl<'a> Considering<'a> {
         for entry in wanted {
             *seen.entry(home::folded(entry.id())).or_default() += 1;
         }
+        let ids: BTreeSet<&str> = wanted.iter().map(|entry| entry.id()).collect();
         // What others have put there takes the name as well.
         let names = self.relay.root.names().unwrap_or_default();
         for (name, _) in names {
             let name = name.to_string_lossy();
-            if !wanted.iter().any(|entry| entry.id() == name)
+            if !ids.contains(&*name)
                 && let Some(n) = seen.get_mut(&home::folded(&name))
-                && !self.record.sessions.contains_key(&*name)
+                && self.record.put(&name).is_none()
             {
                 *n += 1;
             }
@@ -155,7 +167,11 @@ impl<'a> Considering<'a> {
                 Ok(work) => work,
             },
         };
-        Ok(Todo { session, work })
+        Ok(Todo {
+            session,
+            work,
+            done: true,
+        })
     }
 
     /// Whether nothing may be done with it, whatever it holds.
@@ -186,14 +202,32 @@ impl<'a> Considering<'a> {
             session.hold(Why::MissingHere, None);
             return Ok(None);
         };
-        session.left_out = here.odd.iter().map(|(p, _)| p.clone().into()).collect();
-        let put = self.record.sessions.get(id);
+        session.left_out = here.odd.iter().map(|path| path.clone().into()).collect();
+        let put = self.record.put(id);
         let there = self.there(id, put)?;
-        if let There::Strange(meta) = &there {
+        if let There::Strange(meta) = &there
+            && !self.is_ours(id)
+        {
             let changed = Some(meta.mtime.timestamp());
             session.differences = vec![whole(Happened::Changed, changed)];
-            session.hold(Why::ChangedThere, None);
+            let what = format!("{} stands in its place", meta.kind.described());
+            session.hold(Why::ChangedThere, Some(what));
             return Ok(None);
+        }
+        if let Some(check) = self.request.check.as_ref().filter(|_| self.request.search) {
+            // Its own name leaves, and its tag in what this device says.
+            let names = [Path::new(id), Path::new(tag)];
+            session
+                .leaks
+                .extend(
+                    names
+                        .iter()
+                        .flat_map(|name| check.name(name))
+                        .map(|found| Leak {
+                            path: PathBuf::new().into(),
+                            found,
+                        }),
+                );
         }
         if put.is_some_and(|put| has_files(put)) && here.is_empty() && !self.is_ours(id) {
             session.hold(Why::EmptiedHere, None);
@@ -205,7 +239,7 @@ impl<'a> Considering<'a> {
             session_id: entry.session_id().map(str::to_owned),
             folder: here.meta.ino,
             at: put.map_or_else(|| self.context.clock.now(), |put| put.at),
-            checked_by: self.checked_by().to_owned(),
+            checked_by: self.checked_by(),
             names: BTreeMap::new(),
         };
         match by_link {
@@ -214,11 +248,18 @@ impl<'a> Considering<'a> {
         }
     }
 
-    fn checked_by(&self) -> &str {
-        self.request
-            .check
-            .as_ref()
-            .map_or("", |check| check.digest())
+    /// What was found by other rules, or was allowed to leave by another setting, is looked at again.
+    fn checked_by(&self) -> String {
+        let check = self.request.check.as_ref();
+        let strict = self.request.on_find == OnFind::Refuse;
+        match check.filter(|_| self.request.search) {
+            Some(check) => format!(
+                "{}-{}",
+                check.digest(),
+                if strict { "refuse" } else { "warn" }
+            ),
+            None => String::new(),
+        }
     }
 
     fn is_ours(&self, id: &str) -> bool {
@@ -259,21 +300,28 @@ impl<'a> Considering<'a> {
         put: Option<&'s Put>,
     ) -> Comparison<'s> {
         let checked = |put: &Put| put.checked_by == self.checked_by();
-        let check = self.request.check.as_ref();
+        let check = self.request.check.as_ref().filter(|_| self.request.search);
         Comparison {
             id,
             here,
             there,
             put,
-            begun: self.record.begun.get(id),
+            begun: self.begun(id),
             mode: self.relay.mode,
             logs: self.relay.logs,
             check,
             all_again: check.is_some() && !put.is_none_or(checked),
             ours: self.is_ours(id),
+            whole: false,
+            kept: None,
             archived: None,
+            large: &self.large,
             stop: self.context.stop,
         }
+    }
+
+    fn begun(&self, id: &str) -> Option<&Begun> {
+        self.begun_now.get(id).or_else(|| self.record.begun.get(id))
     }
 
     fn compare(
@@ -288,7 +336,7 @@ impl<'a> Considering<'a> {
 
     /// Whether a sync that was killed was about to take the link that the session was, or to make it.
     fn begun_to_go(&self, id: &str) -> bool {
-        let begun = self.record.begun.get(id);
+        let begun = self.begun(id);
         begun.is_some_and(|begun| begun.contains_key(Path::new("")))
     }
 
@@ -303,8 +351,9 @@ impl<'a> Considering<'a> {
     ) -> Result<Option<Work>> {
         let (side, former_link) = match there {
             There::Folder(side) => (Some(side), None),
-            There::OurLink(meta) => (None, Some(meta)),
-            There::Nothing | There::Strange(_) => (None, None),
+            // A strange one is here only when a person has said that it shall make way.
+            There::OurLink(meta) | There::Strange(meta) => (None, Some(meta)),
+            There::Nothing => (None, None),
         };
         // What a link of ours has shown was not put there file by file.
         let files = put.filter(|put| put.mode != RelayMode::Symlink);
@@ -341,7 +390,9 @@ impl<'a> Considering<'a> {
         session
             .differences
             .extend(compared.differences.iter().cloned());
-        session.leaks.clone_from(&compared.leaks);
+        session.leaks.extend(compared.leaks.iter().cloned());
+        session.changed_here = compared.changed_here;
+        session.changed_here_at = compared.changed_here_at;
         session.allowed = compared.allowed;
         session.written_through = compared.written_through;
         session.unreadable = compared.unreadable.iter().map(Unreadable::of).collect();
@@ -379,17 +430,10 @@ impl<'a> Considering<'a> {
             return Ok(Todo {
                 session,
                 work: None,
+                done: true,
             });
         }
-        if !self.is_meant(id, put, index) {
-            session.tag = Some(put.tag.clone());
-            session.hold(Why::MissingHere, None);
-            return Ok(Todo {
-                session,
-                work: None,
-            });
-        }
-        let work = match self.leave(&mut session, put) {
+        let work = match self.leave(&mut session, put, index) {
             Err(error) if error.kind() == crate::base::Kind::Interrupted => return Err(error),
             Err(error) => {
                 session.hold(Why::Unreadable, Some(error.to_string()));
@@ -397,31 +441,47 @@ impl<'a> Considering<'a> {
             }
             Ok(work) => work,
         };
-        Ok(Todo { session, work })
-    }
-
-    /// Whether somebody has meant the session to leave: by a label, by archiving or removing it, by a new name. One that
-    /// is only gone may be the last that there is.
-    fn is_meant(&self, id: &str, put: &Put, index: &Index) -> bool {
-        if let Some(entry) = index.find(id) {
-            return entry.status() != Status::Missing;
-        }
-        index.entries().any(|entry| {
-            let same = put.session_id.as_deref();
-            let renamed = || {
-                let folder = self.sessions.find(OsStr::new(entry.id())).ok().flatten();
-                folder.is_some_and(|meta| meta.ino == put.folder)
-            };
-            same.is_some() && entry.session_id() == same || renamed()
+        Ok(Todo {
+            session,
+            work,
+            done: true,
         })
     }
 
-    /// The digests of what the archive of a session holds, where a hard link may have been the last name of something newer than what
-    /// was recorded.
-    fn archived(&self, id: &str, put: &Put) -> Option<BTreeMap<PathBuf, String>> {
-        if put.mode != RelayMode::Hardlink {
-            return None;
+    /// Why the session may leave: somebody has taken its label, archived or removed it, or given it a new name. `None`
+    /// when it is only gone: then the relay may hold the last copy.
+    fn meant(&self, id: &str, put: &Put, index: &Index) -> Option<Meant> {
+        let folder = |id: &str| {
+            let found = self.sessions.find(OsStr::new(id)).ok().flatten();
+            found.filter(|meta| meta.kind == FileKind::Folder)
+        };
+        let Some(entry) = index.find(id) else {
+            // A copy has the same id, and a new folder may have the same number: both only a renamed one has.
+            let same = put.session_id.as_deref()?;
+            let mut others = index
+                .entries()
+                .filter(|entry| entry.session_id() == Some(same));
+            let renamed =
+                others.any(|entry| folder(entry.id()).is_some_and(|f| f.ino == put.folder));
+            return renamed.then_some(Meant::Elsewhere);
+        };
+        match entry.status() {
+            Status::Missing => None,
+            Status::Removed => Some(Meant::Removed),
+            Status::Archived => {
+                let archive = SessionId::adopt(id)
+                    .ok()
+                    .map(|id| self.home.archive_of(&id));
+                archive
+                    .filter(|path| disk::exists(path))
+                    .map(|_| Meant::Archived)
+            }
+            Status::Active | Status::Other(_) => folder(id).map(|_| Meant::Here),
         }
+    }
+
+    /// The digests of what the archive of a session holds; `None` when that is not known.
+    fn archived(&self, id: &str) -> Option<BTreeMap<PathBuf, String>> {
         let id = SessionId::adopt(id).ok()?;
         let pack = Pack::open(&self.home.archive_of(&id)).ok()?;
         let members = pack.manifest()?.members.iter();
@@ -430,53 +490,122 @@ impl<'a> Considering<'a> {
         Some(files.collect())
     }
 
-    fn leave(&self, session: &mut Session, put: &Put) -> Result<Option<Work>> {
-        session.state = State::Removed;
-        let is_link = put.mode == RelayMode::Symlink;
-        let (compared, former_link) = match self.there(&session.id, Some(put))? {
-            There::Nothing => (Compared::default(), None),
-            There::OurLink(meta) => (Compared::default(), Some(meta)),
-            There::Folder(side) if !is_link => {
-                let archived = self.archived(&session.id, put);
-                let comparison = Comparison {
-                    archived: archived.as_ref(),
-                    ..self.comparison(&session.id, None, Some(&side), Some(put))
-                };
-                (comparison.run()?, None)
-            }
-            There::Folder(Side { meta, .. }) | There::Strange(meta) => {
-                let changed = Some(meta.mtime.timestamp());
-                session.differences = vec![whole(Happened::Changed, changed)];
-                session.hold(Why::ChangedThere, None);
-                return Ok(None);
-            }
-        };
-        // A file that somebody has deleted there needs not go any more.
-        let differs = |difference: &&Difference| difference.there != Happened::Deleted;
-        session.unreadable = compared.unreadable.iter().map(Unreadable::of).collect();
-        session.differences = compared
-            .differences
-            .iter()
-            .filter(differs)
-            .cloned()
-            .collect();
-        if !session.unreadable.is_empty() {
-            session.hold(Why::Unreadable, None);
-            return Ok(None);
+    /// The folder of a session that was removed, in the trash.
+    fn in_trash(&self, id: &str) -> Result<Option<Side>> {
+        let path = Path::new("sessions").join(id);
+        let root = self.home.root();
+        let root = Dir::open(root).map_err(|e| Error::io("can not open the home", root, e))?;
+        for act in trash::acts(self.home)? {
+            let Some((_, lies)) = act.place_of(&root, &path) else {
+                continue;
+            };
+            let at = act.folder().join(lies);
+            let (Some(parent), Some(name)) = (at.parent(), at.file_name()) else {
+                continue;
+            };
+            let parent = root.open_beneath(parent);
+            let parent = parent.map_err(|e| Error::io("can not open", &at, e))?;
+            return Side::look(&parent, name, true, self.context.stop);
         }
-        if !session.differences.is_empty() {
-            session.hold(Why::ChangedThere, None);
-            return Ok(None);
-        }
-        session.removed = match former_link {
-            Some(_) => 1,
-            None => compared.changes.len() as u64,
-        };
-        Ok(Some(Work::Leave {
-            compared,
-            former_link,
-        }))
+        Ok(None)
     }
+
+    /// What takes a session out of the relay. What somebody else has changed there is theirs, and stays.
+    fn leave(&self, session: &mut Session, put: &Put, index: &Index) -> Result<Option<Work>> {
+        let id = session.id.clone();
+        let there = self.there(&id, Some(put))?;
+        session.state = State::Removed;
+        let nothing = Work::Leave {
+            compared: Compared::default(),
+            former_link: None,
+            keep: false,
+        };
+        if let There::Nothing = there {
+            return Ok(Some(nothing));
+        }
+        let Some(meant) = self.meant(&id, put, index) else {
+            session.tag = Some(put.tag.clone());
+            session.hold(Why::MissingHere, None);
+            return Ok(None);
+        };
+        let archived = match meant {
+            Meant::Archived => self.archived(&id),
+            _ => None,
+        };
+        let kept = match meant {
+            Meant::Here => Side::look(&self.sessions, OsStr::new(&id), true, self.context.stop)?,
+            Meant::Removed => self.in_trash(&id)?,
+            Meant::Archived | Meant::Elsewhere => None,
+        };
+        let emptied = match meant {
+            Meant::Here => kept.as_ref().is_some_and(Side::is_empty),
+            Meant::Archived => archived.as_ref().is_some_and(BTreeMap::is_empty),
+            Meant::Removed | Meant::Elsewhere => false,
+        };
+        if emptied && has_files(put) {
+            session.hold(Why::EmptiedHere, None);
+            return Ok(None);
+        }
+        // Removed when it was gone already: then the relay holds what the trash does not.
+        let keep = matches!(meant, Meant::Removed) && kept.is_none();
+        match there {
+            There::OurLink(meta) => {
+                session.removed = 1;
+                Ok(Some(Work::Leave {
+                    compared: Compared::default(),
+                    former_link: Some(meta),
+                    keep: false,
+                }))
+            }
+            There::Folder(side) if put.mode != RelayMode::Symlink => {
+                let comparison = Comparison {
+                    whole: true,
+                    kept: kept.as_ref(),
+                    archived: archived.as_ref(),
+                    check: None,
+                    ..self.comparison(&id, None, Some(&side), Some(put))
+                };
+                let compared = comparison.run()?;
+                session.unreadable = compared.unreadable.iter().map(Unreadable::of).collect();
+                if !session.unreadable.is_empty() {
+                    session.hold(Why::Unreadable, None);
+                    return Ok(None);
+                }
+                if compared
+                    .differences
+                    .iter()
+                    .any(|one| one.there != Happened::Deleted)
+                {
+                    session.differences = compared.differences;
+                    session.state = State::Left;
+                    return Ok(Some(nothing));
+                }
+                session.removed = compared.changes.len() as u64;
+                Ok(Some(Work::Leave {
+                    compared,
+                    former_link: None,
+                    keep,
+                }))
+            }
+            There::Folder(_) | There::Strange(_) | There::Nothing => {
+                session.state = State::Left;
+                Ok(Some(nothing))
+            }
+        }
+    }
+}
+
+/// Why a session may leave the relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meant {
+    /// It is here, and carries no sync tag any more.
+    Here,
+    /// Its archive has it.
+    Archived,
+    /// It was removed.
+    Removed,
+    /// It has another name.
+    Elsewhere,
 }
 
 fn has_files(put: &Put) -> bool {

@@ -18,6 +18,8 @@ pub struct Request {
     pub dir: PathBuf,
     /// How sessions get there.
     pub mode: RelayMode,
+    /// The folder that is set now, as an absolute path.
+    pub set: Option<PathBuf>,
 }
 
 /// What is going to be done.
@@ -31,7 +33,7 @@ pub struct Plan {
     /// Whether the folder is bound to this home already.
     pub bound: bool,
     /// The folder that was set before, if that is another one. What was put there stays.
-    pub former: Option<PathBuf>,
+    pub former: Option<String>,
     /// The mode that was set before, if that is another one: the next sync converts.
     pub former_mode: Option<RelayMode>,
     /// What a person should know.
@@ -66,7 +68,7 @@ pub fn plan(home: &Home, device: Option<&Device>, request: &Request) -> Result<P
         }
     }
     let set = Config::load(home)?.relay;
-    let former = set.dir.map(|former| home.root().join(former));
+    let former = request.set.clone();
     let former = former.filter(|former| !disk::same_file(former, dir).unwrap_or(former == dir));
     let mut notes = Vec::new();
     if disk::sync_folder(dir).is_none() && request.mode != RelayMode::Symlink {
@@ -80,12 +82,12 @@ pub fn plan(home: &Home, device: Option<&Device>, request: &Request) -> Result<P
         former_mode: set
             .mode
             .filter(|mode| *mode != request.mode && former.is_none()),
-        former,
+        former: former.map(|former| former.to_string_lossy().into_owned()),
         notes,
     })
 }
 
-/// Refuses a folder in a relay, and one that holds a relay: its sessions would be those of the other.
+/// Refuses a folder in a relay: its sessions would be files of the other's.
 fn refuse_inner(dir: &Path) -> Result<()> {
     let outer = dir
         .ancestors()
@@ -117,13 +119,14 @@ fn refuse_hard_links(home: &Home, dir: &Path) -> Result<()> {
 
 /// The settings as they are and as they will be; `None` when they say all of it already.
 fn settings(home: &Home, request: &Request) -> Result<Option<(Option<Vec<u8>>, Vec<u8>)>> {
-    let wanted = |config: &Config| {
-        let dir = config.relay.dir.as_ref().map(|dir| home.root().join(dir));
-        dir.as_deref() == Some(&request.dir) && config.relay.mode == Some(request.mode)
-    };
-    if wanted(&Config::load(home)?) {
+    if request.set.as_ref() == Some(&request.dir)
+        && Config::load(home)?.relay.mode == Some(request.mode)
+    {
         return Ok(None);
     }
+    let wanted = |config: &Config| {
+        config.relay.dir.as_ref() == Some(&request.dir) && config.relay.mode == Some(request.mode)
+    };
     let word = mode_word(request.mode);
     let by_hand = |why: &str| {
         Error::failed(format!(

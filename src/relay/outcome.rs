@@ -1,5 +1,8 @@
 //! What is told of a sync, and of what one would do: session by session, in classes that add up.
 
+use std::path::Path;
+
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::compare::{Difference, Happened, Leak};
@@ -10,6 +13,7 @@ use super::strangers::Stranger;
 use crate::base::Exit;
 use crate::base::wire::WirePath;
 use crate::home::RelayMode;
+use crate::secrets::Check;
 
 /// What becomes of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -23,6 +27,8 @@ pub enum State {
     Updated,
     /// It leaves the relay.
     Removed,
+    /// It does not belong into the relay any more, and somebody else has changed it there: it is theirs, and stays.
+    Left,
     /// Nothing is done with it; `why` says why.
     Held,
 }
@@ -74,6 +80,10 @@ pub struct Session {
     pub bytes: u64,
     /// Who holds its lease, when another device does.
     pub holder: Option<Holder>,
+    /// Whether it was changed here since it was sent.
+    pub changed_here: bool,
+    /// When, as far as it tells.
+    pub changed_here_at: Option<Timestamp>,
     /// What somebody else has changed there.
     pub differences: Vec<Difference>,
     /// Secrets that were found.
@@ -114,6 +124,8 @@ impl Session {
             removed: 0,
             bytes: 0,
             holder: None,
+            changed_here: false,
+            changed_here_at: None,
             differences: Vec::new(),
             leaks: Vec::new(),
             allowed: 0,
@@ -131,6 +143,7 @@ impl Session {
             (State::Sent, _) => "not sent yet",
             (State::Updated, _) => "changed here",
             (State::Removed, _) => "to remove",
+            (State::Left, _) => "left to others",
             (State::Held, Some(Why::Lease)) => "held",
             (State::Held, Some(Why::ChangedThere)) => self.changed(),
             (State::Held, Some(Why::Secret)) => "a secret",
@@ -144,16 +157,35 @@ impl Session {
     }
 
     fn changed(&self) -> &'static str {
-        let here = self
-            .differences
-            .iter()
-            .any(|difference| difference.here_too);
+        let here = self.changed_here;
         let deleted =
             |d: &Difference| d.path.as_os_str().is_empty() && d.there == Happened::Deleted;
         match (here, self.differences.iter().any(deleted)) {
             (_, true) => "deleted there",
             (true, _) => "changed on both sides",
             (false, _) => "changed there",
+        }
+    }
+
+    /// Cuts off each name at a secret that it holds.
+    pub(super) fn hide(&mut self, check: &Check) {
+        let hide = |path: &mut WirePath| *path = check.shown(path).into();
+        let text = |text: &str| check.shown(Path::new(text)).to_string_lossy().into_owned();
+        self.id = text(&self.id);
+        self.tag = self.tag.as_deref().map(text);
+        self.differences
+            .iter_mut()
+            .for_each(|one| hide(&mut one.path));
+        self.unreadable
+            .iter_mut()
+            .for_each(|one| hide(&mut one.path));
+        self.left_out.iter_mut().for_each(hide);
+        for bad in &mut self.bad_names {
+            let shown: WirePath = check.shown(&bad.path).into();
+            if shown != bad.path {
+                bad.suggestion = None;
+            }
+            bad.path = shown;
         }
     }
 

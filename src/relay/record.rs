@@ -20,6 +20,9 @@ use crate::home::{Home, LockedHome, RelPath, RelayMode, trash};
 const FORMAT: u64 = 1;
 const LIMIT: u64 = 1 << 30;
 
+/// The folder of a session that holds its logs.
+pub(super) const LOGS: &str = "logs";
+
 /// What a name holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Holds {
@@ -51,11 +54,22 @@ impl Seen {
         }
     }
 
+    /// How long it was.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether it is the same file, written last when this one was: a rename and a further name change no more than the
+    /// time of change.
+    pub fn same_content(&self, meta: &Meta) -> bool {
+        let now = Seen::of(meta);
+        (now.ino, now.size, now.mtime) == (self.ino, self.size, self.mtime)
+    }
+
     /// The same file with the same content has changed otherwise: by a further name.
     pub fn renew(&mut self, meta: &Meta) {
-        let now = Seen::of(meta);
-        if (now.ino, now.size, now.mtime) == (self.ino, self.size, self.mtime) {
-            *self = now;
+        if self.same_content(meta) {
+            *self = Seen::of(meta);
         }
     }
 
@@ -70,14 +84,24 @@ impl Seen {
 pub struct Noted {
     /// What it held, here and there.
     pub holds: Holds,
-    /// How long the file was that was looked at. Not recorded: a file that grows leaves as far as it was looked at.
-    pub size: u64,
+    /// The file here that was looked at. Not recorded.
+    pub looked: Option<Seen>,
+    /// Whether it is there. Not recorded: whatever is recorded is.
+    pub put: bool,
     /// The permission bits that it has here.
     pub mode: u32,
     /// The file here, when it was so. None when one more change might have left the same times.
     pub here: Option<Seen>,
     /// The file there.
     pub there: Option<Seen>,
+}
+
+impl Noted {
+    /// Whether the two are recorded in the same words.
+    pub fn is_recorded_as(&self, other: &Noted) -> bool {
+        let words = |noted: &Noted| (noted.mode, noted.here, noted.there);
+        words(self) == words(other) && self.holds == other.holds
+    }
 }
 
 /// The names of a session, below its folder.
@@ -112,6 +136,9 @@ pub struct Record {
     pub sessions: BTreeMap<String, Put>,
     /// What syncs that were killed were about to leave there, by session.
     pub begun: BTreeMap<String, Begun>,
+    /// Of what was begun and is not recorded: as if nothing of it had been put there. What the log says counts for each
+    /// name.
+    stand_ins: BTreeMap<String, Put>,
     /// Whether the file was there and could not be understood.
     pub broken: bool,
     /// What the file held.
@@ -152,8 +179,16 @@ impl Record {
         let path = home.relay_file();
         let mut record = Record::default();
         if let Some(content) = disk::read_small(&path, LIMIT)? {
+            #[derive(Deserialize)]
+            struct Format {
+                format: u64,
+            }
+            // The number first: of a newer format nothing else is known.
+            match serde_json::from_slice::<Format>(&content) {
+                Ok(found) if found.format > FORMAT => return Err(newer(&path)),
+                _ => {}
+            }
             match serde_json::from_slice::<Document>(&content) {
-                Ok(document) if document.format > FORMAT => return Err(newer(&path)),
                 Ok(document) if *document.relay == *relay && document.device == device => {
                     for session in document.sessions {
                         record.add(session);
@@ -173,7 +208,8 @@ impl Record {
         let names = session.names.into_iter().filter_map(|row| {
             let holds = held(row.1, &row.2)?;
             let noted = Noted {
-                size: row.4.map_or(0, |seen| seen.size),
+                looked: None,
+                put: true,
                 holds,
                 mode: row.3,
                 here: row.4,
@@ -193,12 +229,21 @@ impl Record {
         self.sessions.insert(session.id, put);
     }
 
-    /// What was begun and is not recorded is as if nothing of it had been put there: what the log says counts for each
-    /// name.
+    /// What we have put there of a session, as far as that is recorded or was begun.
+    pub fn put(&self, id: &str) -> Option<&Put> {
+        self.sessions.get(id).or_else(|| self.stand_ins.get(id))
+    }
+
+    /// Every session of which we have put something there, or have begun to.
+    pub fn puts(&self) -> impl Iterator<Item = (&String, &Put)> {
+        self.sessions.iter().chain(&self.stand_ins)
+    }
+
     fn add_begun(&mut self) {
-        for (id, begun) in &self.begun {
+        let begun = self.begun.iter();
+        for (id, begun) in begun.filter(|(id, _)| !self.sessions.contains_key(*id)) {
             let is_link = begun.contains_key(Path::new(""));
-            self.sessions.entry(id.clone()).or_insert_with(|| Put {
+            self.stand_ins.entry(id.clone()).or_insert_with(|| Put {
                 mode: match is_link {
                     true => RelayMode::Symlink,
                     false => RelayMode::Clone,
@@ -225,12 +270,12 @@ impl Record {
             let session = self.begun.entry(line.session).or_default();
             for (path, kind, value) in line.names {
                 let holds = kind.and_then(|kind| held(kind, &value));
-                session.entry(path.0).or_default().push(holds);
+                add(session, path.0, holds);
             }
         })
     }
 
-    /// Writes it. The log goes when all that was begun was `ended`, and so is known.
+    /// Writes it, and then the log anew, with what was begun of these sessions alone: of all others it is known now.
     ///
     /// # Errors
     /// When it can not be written.
@@ -239,7 +284,7 @@ impl Record {
         home: &LockedHome,
         relay: &Path,
         device: &str,
-        ended: bool,
+        begun: &BTreeMap<String, Begun>,
         context: &Context,
     ) -> Result<()> {
         let path = home.relay_file();
@@ -265,10 +310,7 @@ impl Record {
             self.content = Some(text);
         }
         failpoint::hit("relay.recorded");
-        match ended {
-            true => disk::remove_file(&log_file(home)),
-            false => Ok(()),
-        }
+        write_log(home, relay, begun)
     }
 }
 
@@ -329,10 +371,13 @@ fn held(kind: char, value: &str) -> Option<Holds> {
 }
 
 /// The digest of a version of a session: of its files and links, by path in order, with what each holds. Folders do not
-/// count: some sync clients carry no empty ones.
+/// count: some sync clients carry no empty ones. Logs do not: one device sends them and another does not.
 pub fn version<'a>(names: impl Iterator<Item = (&'a Path, &'a Holds)>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
-    let mut all: Vec<(&Path, &Holds)> = names.filter(|(_, h)| **h != Holds::Folder).collect();
+    let counts = |(path, holds): &(&Path, &Holds)| {
+        **holds != Holds::Folder && !path.as_os_str().is_empty() && !path.starts_with(LOGS)
+    };
+    let mut all: Vec<(&Path, &Holds)> = names.filter(counts).collect();
     all.sort_by_key(|(path, _)| *path);
     let mut hasher = blake3::Hasher::new();
     for (path, holds) in all {
@@ -357,10 +402,57 @@ struct Line {
     names: Vec<(ExactPath, Option<char>, String)>,
 }
 
+fn add(begun: &mut Begun, path: PathBuf, holds: Option<Holds>) {
+    let known = begun.entry(path).or_default();
+    if !known.contains(&holds) {
+        known.push(holds);
+    }
+}
+
+/// Adds what was begun later.
+pub fn merge(begun: &mut Begun, later: &Begun) {
+    for (path, all) in later {
+        for holds in all {
+            add(begun, path.clone(), holds.clone());
+        }
+    }
+}
+
+/// Puts a log in the place of the one that is there.
+fn write_log(home: &LockedHome, relay: &Path, begun: &BTreeMap<String, Begun>) -> Result<()> {
+    let path = log_file(home);
+    if begun.is_empty() {
+        return disk::remove_file(&path);
+    }
+    let mut text = Vec::new();
+    for (session, begun) in begun {
+        let names = begun.iter().flat_map(|(path, all)| {
+            let one = |holds: &Option<Holds>| {
+                let (kind, value) = holds.as_ref().map(told).unzip();
+                (path.clone().into(), kind, value.unwrap_or_default())
+            };
+            all.iter().map(one)
+        });
+        let line = Line {
+            relay: relay.to_path_buf().into(),
+            session: session.clone(),
+            names: names.collect(),
+        };
+        serde_json::to_writer(&mut text, &line)
+            .map_err(|e| Error::io("can not write", &path, e))?;
+        text.push(b'\n');
+    }
+    let mut former = disk::read(&path)?;
+    while let Written::Changed(now) = disk::replace(&path, former.as_deref(), &text, 0o600)? {
+        former = now;
+    }
+    Ok(())
+}
+
 /// The log, open for writing; shared by all threads.
 #[derive(Debug)]
 pub struct Log {
-    lines: Mutex<Lines>,
+    lines: Mutex<(Lines, BTreeMap<String, Begun>)>,
     path: PathBuf,
     relay: PathBuf,
 }
@@ -374,7 +466,7 @@ impl Log {
         let path = log_file(home);
         let lines = Lines::open(&path).map_err(|e| Error::io("can not write", &path, e))?;
         Ok(Log {
-            lines: Mutex::new(lines),
+            lines: Mutex::new((lines, BTreeMap::new())),
             path,
             relay: relay.to_path_buf(),
         })
@@ -389,23 +481,37 @@ impl Log {
         session: &str,
         names: impl Iterator<Item = (&'a Path, Option<&'a Holds>)>,
     ) -> Result<()> {
-        let names = names.map(|(path, holds)| {
-            let (kind, value) = holds.map(told).unzip();
-            (path.to_path_buf().into(), kind, value.unwrap_or_default())
-        });
-        let line = Line {
+        let mut line = Line {
             relay: self.relay.clone().into(),
             session: session.to_owned(),
-            names: names.collect(),
+            names: Vec::new(),
         };
+        let mut begun = Begun::new();
+        for (path, holds) in names {
+            let (kind, value) = holds.map(told).unzip();
+            let value = value.unwrap_or_default();
+            line.names.push((path.to_path_buf().into(), kind, value));
+            add(&mut begun, path.to_path_buf(), holds.cloned());
+        }
         let fail = |e: std::io::Error| Error::io("can not write", &self.path, e);
         let mut text = serde_json::to_vec(&line).map_err(|e| fail(e.into()))?;
         text.push(b'\n');
-        let mut lines = match self.lines.lock() {
-            Ok(lines) => lines,
+        let mut log = self.locked();
+        log.0.append(&text).map_err(fail)?;
+        merge(log.1.entry(session.to_owned()).or_default(), &begun);
+        Ok(())
+    }
+
+    /// What was begun of a session since the log was opened.
+    pub fn begun(&self, session: &str) -> Begun {
+        self.locked().1.get(session).cloned().unwrap_or_default()
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, (Lines, BTreeMap<String, Begun>)> {
+        match self.lines.lock() {
+            Ok(log) => log,
             Err(poisoned) => poisoned.into_inner(),
-        };
-        lines.append(&text).map_err(fail)
+        }
     }
 }
 
@@ -434,7 +540,8 @@ mod tests {
         };
         let noted = |holds| Noted {
             holds,
-            size: 2,
+            looked: None,
+            put: true,
             mode: 0o600,
             here: Some(seen),
             there: None,
@@ -469,13 +576,18 @@ mod tests {
             Begun::from([("a".into(), vec![Some(holds)]), ("b".into(), vec![None])])
         );
         record
-            .write(&home, relay, "device", true, &place.context())
+            .write(&home, relay, "device", &BTreeMap::new(), &place.context())
             .unwrap();
         let mut read = Record::read(&home, relay, "device").unwrap();
-        record.begun.clear();
-        record.sessions.retain(|id, _| id == "任务");
-        assert_eq!(read, record);
-        read.write(&home, relay, "device", true, &place.context())
+        assert_eq!((&read.sessions, read.begun.len()), (&record.sessions, 0));
+        // What was not seen to stays in the log, and nothing else.
+        let kept = BTreeMap::from([("周报".to_owned(), Begun::from([("c".into(), vec![None])]))]);
+        let context = place.context();
+        read.write(&home, relay, "device", &kept, &context).unwrap();
+        let kept_on = Record::read(&home, relay, "device").unwrap();
+        assert_eq!(kept_on.begun, kept);
+        assert!(kept_on.put("周报").is_some() && !kept_on.sessions.contains_key("周报"));
+        read.write(&home, relay, "device", &BTreeMap::new(), &place.context())
             .unwrap();
 
         // Of another device or another folder it says nothing.
@@ -490,7 +602,7 @@ mod tests {
         place.put(".wbhome/relay.json", "{\"format\":1,");
         let mut torn = Record::read(&home, relay, "device").unwrap();
         assert!(torn.broken && torn.sessions.is_empty());
-        torn.write(&home, relay, "device", true, &place.context())
+        torn.write(&home, relay, "device", &BTreeMap::new(), &place.context())
             .unwrap();
         assert_eq!(disk::read_dir_names(&home.trash()).unwrap().len(), 1);
         place.put(

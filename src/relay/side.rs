@@ -30,8 +30,8 @@ pub struct Side {
     pub meta: Meta,
     /// What is in it, by path below it.
     pub names: BTreeMap<PathBuf, Meta>,
-    /// What can not travel (sockets, FIFOs, devices), and what it is.
-    pub odd: Vec<(PathBuf, FileKind)>,
+    /// What can not travel: sockets, FIFOs, devices.
+    pub odd: Vec<PathBuf>,
     /// What could not be listed, and why.
     pub unreadable: Vec<(PathBuf, String)>,
     /// Temporary files that a kill has left.
@@ -73,7 +73,7 @@ impl Side {
                 } else if travels(entry.meta.kind) {
                     side.names.insert(path, entry.meta);
                 } else {
-                    side.odd.push((path, entry.meta.kind));
+                    side.odd.push(path);
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::place::Relay;
 use super::record::Record;
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result};
-use crate::disk::{FileKind, TEMPORARY_PREFIX};
+use crate::disk::FileKind;
 use crate::home::{Index, KINDS};
 
 /// A session that this home has not put into the relay.
@@ -44,9 +44,8 @@ pub(super) fn strangers(relay: &Relay, record: &Record, index: &Index) -> Result
             entry.status().is_active() && entry.sync_tag().is_some_and(|tag| !tag.is_empty())
         });
         if shown.starts_with('.')
-            || shown.starts_with(TEMPORARY_PREFIX)
             || tagged
-            || record.sessions.contains_key(&*shown)
+            || record.put(&shown).is_some()
             || !is_session(relay, &name)
         {
             continue;

@@ -4,6 +4,11 @@
 //! no other. A session is sent whole or not at all: where somebody else has changed a part of it, nothing of it is sent,
 //! so that two versions never mix.
 
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -11,14 +16,14 @@ use super::carry::{Carrying, Stuck, carried, temporary_of};
 use super::consider::{Considering, Todo, Work};
 use super::devices::Sent;
 use super::lapse::{give_up, overtaken, without_session};
-use super::outcome::{Outcome, Overtaken, State, Why};
+use super::outcome::{Outcome, Overtaken, Session, State, Why};
 use super::place::Relay;
-use super::record::{Log, Put, Record, version};
+use super::record::{Begun, Log, Put, Record, merge, version};
 use super::seen::note;
 use super::strangers::{Stranger, strangers};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
-use crate::disk::{self, Dir};
+use crate::disk::{self, Dir, FileKind};
 use crate::home::trash::{self, Note, Was};
 use crate::home::{Entry, Home, Index, LockedHome, OnFind, RelayMode};
 use crate::secrets::Check;
@@ -30,8 +35,12 @@ pub struct Request {
     pub tag: Option<String>,
     /// Sessions whose version here counts, whatever stands there.
     pub ours: Vec<String>,
-    /// What finds secrets; none when it is not asked for, as when one only looks.
+    /// What finds secrets, also in names that are told; none where nothing is told.
     pub check: Option<Check>,
+    /// Whether what would leave is searched. Whoever only looks does not.
+    pub search: bool,
+    /// Whether all sessions may leave because none carries a sync tag any more.
+    pub all_may_leave: bool,
     /// What a secret means.
     pub on_find: OnFind,
 }
@@ -78,14 +87,25 @@ pub fn plan(home: &Home, relay: &Relay, request: &Request, context: &Context) ->
             )));
         }
     }
+    let travel: HashSet<&str> = index
+        .entries()
+        .filter(|entry| is_wanted(entry, None))
+        .map(Entry::id)
+        .collect();
     let leaving: Vec<(&String, &Put)> = record
-        .sessions
-        .iter()
+        .puts()
         .filter(|(id, put)| {
-            request.tag.as_ref().is_none_or(|tag| *tag == put.tag)
-                && !index.find(id).is_some_and(|entry| is_wanted(entry, None))
+            request.tag.as_ref().is_none_or(|tag| *tag == put.tag) && !travel.contains(id.as_str())
         })
         .collect();
+    let untagged = |(id, _): &&(&String, &Put)| {
+        let entry = index.find(id);
+        entry.is_some_and(|entry| entry.status().is_active())
+    };
+    let untagged = leaving.iter().filter(untagged).count();
+    if travel.is_empty() && untagged > 1 && !request.all_may_leave {
+        return Err(all_would_leave(relay, untagged));
+    }
     let total = Total {
         items: (wanted.len() + leaving.len()) as u64,
         bytes: 0,
@@ -110,7 +130,7 @@ pub fn plan(home: &Home, relay: &Relay, request: &Request, context: &Context) ->
     Ok(Plan {
         told: Outcome::new(
             relay,
-            todo.iter().map(|todo| todo.session.clone()),
+            todo.iter().map(|todo| shown(&todo.session, request)),
             strangers,
         ),
         todo,
@@ -118,7 +138,18 @@ pub fn plan(home: &Home, relay: &Relay, request: &Request, context: &Context) ->
     })
 }
 
-fn is_wanted(entry: &Entry, tag: Option<&str>) -> bool {
+/// An index that was made anew knows no tags. That is not what a person means by taking them away.
+fn all_would_leave(relay: &Relay, sessions: usize) -> Error {
+    Error::failed(format!(
+        "no session carries a sync tag any more, so all {sessions} would leave the relay:"
+    ))
+    .at(&relay.path)
+    .hint("if the index was made anew: `git show HEAD:index.json` in the home shows the tags of the last commit, and `wbhome label SESSION --sync-tag TAG` sets one")
+    .hint("if that is meant: `wbhome relay sync --yes`")
+}
+
+/// Whether a session belongs into the relay: it is active, and carries a sync tag (this one).
+pub(super) fn is_wanted(entry: &Entry, tag: Option<&str>) -> bool {
     let own = entry.sync_tag().filter(|own| !own.is_empty());
     entry.status().is_active() && own.is_some_and(|own| tag.is_none_or(|tag| tag == own))
 }
@@ -140,7 +171,7 @@ fn refuse_across_filesystems(home: &Home, relay: &Relay) -> Result<()> {
 }
 
 fn refuse_without_lease(relay: &Relay, id: &str) -> Result<()> {
-    let quoted = human::quoted(std::path::Path::new(id));
+    let quoted = human::quoted(Path::new(id));
     match relay.devices.holder(id) {
         Some(holder) if holder.ours => Ok(()),
         Some(holder) => Err(Error::failed(format!(
@@ -158,6 +189,15 @@ fn refuse_without_lease(relay: &Relay, id: &str) -> Result<()> {
         ))
         .hint(format!("`wbhome lease take {quoted}` first"))),
     }
+}
+
+/// As it may be told: names that hold a secret are cut off there.
+fn shown(session: &Session, request: &Request) -> Session {
+    let mut session = session.clone();
+    if let Some(check) = &request.check {
+        session.hide(check);
+    }
+    session
 }
 
 /// Does it.
@@ -179,9 +219,9 @@ pub fn apply(
         return Err(Error::failed("the relay folder can not be written to:").at(&relay.path));
     }
     clear_leftovers(relay)?;
-    let mut ended = true;
+    let mut log = None;
     if work {
-        ended = carry_all(home, relay, &mut plan, request, context)?;
+        log = Some(carry_all(home, relay, &mut plan, request, context)?);
     }
     if touches {
         disk::sync_filesystem(&relay.root)
@@ -189,16 +229,11 @@ pub fn apply(
         failpoint::hit("relay.synced");
     }
     let stopped = context.stop.raised();
-    // What the log says of a session counts until that was seen to.
-    let seen_to = |id: &String| {
-        let todo = plan.todo.iter().find(|todo| todo.session.id == *id);
-        todo.is_some_and(|todo| todo.session.state != State::Held)
-    };
-    ended = ended && plan.record.begun.keys().all(seen_to);
     if work || plan.record.broken || !plan.record.begun.is_empty() {
         let device = relay.device.id.clone();
+        let begun = not_seen_to(&plan, log.as_ref());
         plan.record
-            .write(home, &relay.path, &device, ended && !stopped, context)?;
+            .write(home, &relay.path, &device, &begun, context)?;
     }
     if !stopped {
         speak(home, relay, &plan.record)?;
@@ -209,18 +244,38 @@ pub fn apply(
         .check()
         .map_err(|e| e.hint("what was sent until then is recorded; `wbhome relay sync` goes on"))?;
     let Plan { mut told, todo, .. } = plan;
-    told.settle(todo.into_iter().map(|todo| todo.session));
+    told.settle(todo.iter().map(|todo| shown(&todo.session, request)));
     Ok(told)
 }
 
-/// Carries session by session, on all cores. Whether all that was begun came to its end.
+/// What was begun of sessions that were not seen to: it has to be known until they are.
+fn not_seen_to(plan: &Plan, log: Option<&Log>) -> BTreeMap<String, Begun> {
+    let settled: HashSet<&str> = plan
+        .todo
+        .iter()
+        .filter(|todo| todo.done && todo.session.state != State::Held)
+        .map(|todo| todo.session.id.as_str())
+        .collect();
+    let mut begun = plan.record.begun.clone();
+    for todo in plan.todo.iter().filter(|todo| !todo.done) {
+        let id = &todo.session.id;
+        let later = log.map(|log| log.begun(id)).unwrap_or_default();
+        if !later.is_empty() {
+            merge(begun.entry(id.clone()).or_default(), &later);
+        }
+    }
+    begun.retain(|id, _| !settled.contains(id.as_str()));
+    begun
+}
+
+/// Carries session by session, on all cores.
 fn carry_all(
     home: &LockedHome,
     relay: &Relay,
     plan: &mut Plan,
     request: &Request,
     context: &Context,
-) -> Result<bool> {
+) -> Result<Log> {
     let log = Log::open(home, &relay.path)?;
     let sessions = Dir::open(home.sessions())
         .map_err(|e| Error::io("can not open the folder", home.sessions(), e))?;
@@ -232,10 +287,10 @@ fn carry_all(
     };
     context.progress.stage("sending", total);
     let record = &plan.record;
-    let one = |todo: &mut Todo| -> (String, Option<Option<Put>>, bool) {
+    let one = |todo: &mut Todo| -> (String, Recorded) {
         let id = todo.session.id.clone();
         let Some(work) = todo.work.take() else {
-            return (id, None, true);
+            return (id, Recorded::AsBefore);
         };
         let sending = Sending {
             home,
@@ -247,22 +302,30 @@ fn carry_all(
             context,
         };
         let bytes = todo.session.bytes;
-        let (put, ended) = sending.run(todo, work);
+        let recorded = sending.run(todo, work);
         context.progress.advance(1, bytes);
-        (id, put, ended)
+        (id, recorded)
     };
     let done: Vec<_> = plan.todo.par_iter_mut().map(one).collect();
     context.progress.finish();
-    let mut all = true;
-    for (id, put, ended) in done {
-        all &= ended;
-        match put {
-            Some(Some(put)) => drop(plan.record.sessions.insert(id, put)),
-            Some(None) => drop(plan.record.sessions.remove(&id)),
-            None => {}
+    for (id, recorded) in done {
+        match recorded {
+            Recorded::As(put) => drop(plan.record.sessions.insert(id, *put)),
+            Recorded::Nothing => drop(plan.record.sessions.remove(&id)),
+            Recorded::AsBefore => {}
         }
     }
-    Ok(all)
+    Ok(log)
+}
+
+/// What is recorded of a session from now on.
+enum Recorded {
+    /// This.
+    As(Box<Put>),
+    /// Nothing any more.
+    Nothing,
+    /// What was recorded before.
+    AsBefore,
 }
 
 /// What is needed to send one session.
@@ -277,45 +340,53 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// What has to be recorded of it (`Some(None)`: nothing any more), and whether all that was begun came to its end.
-    fn run(&self, todo: &mut Todo, mut work: Work) -> (Option<Option<Put>>, bool) {
+    fn run(&self, todo: &mut Todo, mut work: Work) -> Recorded {
+        todo.done = false;
         for attempt in 1.. {
             match self.attempt(todo, work) {
-                Ok(put) => return (Some(put), true),
+                Ok(recorded) => {
+                    todo.done = true;
+                    return recorded;
+                }
                 Err(Stuck::Restless(_)) if attempt < ATTEMPTS => {}
+                Err(Stuck::Stopped) => break,
                 Err(stuck) => {
-                    if !matches!(stuck, Stuck::Stopped) {
-                        todo.session.hold(Why::Failed, Some(stuck.told()));
-                    }
-                    return (None, false);
+                    todo.session.hold(Why::Failed, Some(stuck.told()));
+                    break;
                 }
             }
             match self.again(todo) {
                 Ok(Some(next)) => work = next,
-                Ok(None) => return (None, false),
+                Ok(None) => break,
                 Err(error) => {
                     todo.session.hold(Why::Failed, Some(error.to_string()));
-                    return (None, false);
+                    break;
                 }
             }
         }
-        (None, false)
+        Recorded::AsBefore
     }
 
     /// Compares a session anew, that was written to meanwhile.
     fn again(&self, todo: &mut Todo) -> Result<Option<Work>> {
         let index = Index::read(self.home)?;
         let record = self.record;
-        let considering =
+        let mut considering =
             Considering::new(self.home, self.relay, self.request, record, self.context)?;
-        let Some(entry) = index.find(&todo.session.id) else {
+        let id = todo.session.id.clone();
+        // What the first attempt has put there is ours.
+        let mut begun = record.begun.get(&id).cloned().unwrap_or_default();
+        merge(&mut begun, &self.log.begun(&id));
+        considering.begun_now.insert(id.clone(), begun);
+        let Some(entry) = index.find(&id) else {
             return Ok(None);
         };
         *todo = considering.wanted(entry, &Default::default())?;
+        todo.done = false;
         Ok(todo.work.take())
     }
 
-    fn attempt(&self, todo: &Todo, work: Work) -> Result<Option<Put>, Stuck> {
+    fn attempt(&self, todo: &Todo, work: Work) -> Result<Recorded, Stuck> {
         let id = todo.session.id.as_str();
         let here = match work {
             Work::Leave { .. } => self.sessions.open_beneath("".as_ref()),
@@ -331,24 +402,25 @@ impl Sending<'_> {
             log: self.log,
             stop: self.context.stop,
         };
+        // The version there goes to the trash before anything of it makes way for that of a person's choice.
+        if self.request.ours.iter().any(|ours| ours == id) && !matches!(work, Work::Record { .. }) {
+            self.keep(id, "which `relay sync --ours` has replaced")?;
+        }
         match work {
-            Work::Record { put } => Ok(Some(put)),
+            Work::Record { put } => Ok(Recorded::As(Box::new(put))),
             Work::Carry {
                 mut put,
                 mut compared,
                 is_there,
                 former_link,
             } => {
-                if compared.overrides {
-                    self.keep(id)?;
-                }
                 if let Some(link) = former_link {
                     carrying.unlink(&link)?;
                 }
                 carrying.run(&mut compared, is_there)?;
                 put.names = carried(compared);
                 put.at = self.context.clock.now();
-                Ok(Some(put))
+                Ok(Recorded::As(Box::new(put)))
             }
             Work::Link {
                 mut put,
@@ -364,45 +436,83 @@ impl Sending<'_> {
                 }
                 carrying.put_link(&target)?;
                 put.at = self.context.clock.now();
-                Ok(Some(put))
+                Ok(Recorded::As(Box::new(put)))
             }
             Work::Leave {
                 compared,
                 former_link,
+                keep,
             } => {
+                if keep {
+                    self.keep(id, "which was the last one, when the session was removed")?;
+                }
                 match former_link {
                     Some(link) => carrying.unlink(&link)?,
+                    None if todo.session.state == State::Left => {}
                     None => carrying.clear(&compared)?,
                 }
-                Ok(None)
+                Ok(Recorded::Nothing)
             }
         }
     }
 
     /// What stands in the relay and has to make way goes to the trash of the home: it may be the only copy.
-    fn keep(&self, id: &str) -> Result<(), Stuck> {
-        use std::path::Path;
+    fn keep(&self, id: &str, why: &str) -> Result<(), Stuck> {
         let at = Path::new("sessions").join(id);
-        let fail = |e| Stuck::Io(at.clone(), e);
-        if self.relay.root.find(id.as_ref()).map_err(fail)?.is_none() {
+        let fail = |e| Stuck::Io(PathBuf::new(), e);
+        let Some(meta) = self.relay.root.find(id.as_ref()).map_err(fail)? else {
             return Ok(());
-        }
+        };
         let note = Note {
-            why: "the version of the relay, which `relay sync --ours` has replaced".to_owned(),
+            why: format!("the version of the relay, {why}"),
             at: self.context.clock.now().to_string(),
             command: Some("relay sync".to_owned()),
             was: vec![Was::new(&at)],
             ..Note::default()
         };
         let act = trash::open(self.home, note, self.context).map_err(Stuck::Log)?;
-        let folder = self.home.trash().join(act);
-        let keep = || {
-            let to = Dir::open(&folder)?.make_beneath(Path::new("sessions"))?;
-            let (root, name) = (&self.relay.root, id.as_ref());
-            disk::duplicate_tree(root, name, &to, name, self.context.stop)?;
-            disk::sync_filesystem(&to)
-        };
-        keep().map_err(fail)
+        let folder = self.home.trash().join(&act);
+        let kept = Dir::open(&folder)
+            .and_then(|dir| dir.make_beneath(Path::new("sessions")))
+            .and_then(|to| {
+                self.duplicate(id, meta.kind, &to)?;
+                disk::sync_filesystem(&to)
+            });
+        kept.map_err(|error| {
+            // Half of it, and nobody has been told of it.
+            let trash = Dir::open(self.home.trash());
+            let _ = trash.and_then(|trash| disk::remove_tree(&trash, act.as_ref()));
+            fail(error)
+        })
+    }
+
+    /// Copies what can travel of a session in the relay. Sockets and the like hold nothing.
+    fn duplicate(&self, id: &str, kind: FileKind, to: &Dir) -> io::Result<()> {
+        let (root, name, stop) = (&self.relay.root, OsStr::new(id), self.context.stop);
+        if kind != FileKind::Folder {
+            return disk::duplicate_as(root, name, to, name, stop);
+        }
+        let from = root.open_beneath(Path::new(id))?;
+        let tree = disk::walk(&from, &|_, _| false, stop).map_err(io::Error::other)?;
+        let to = to.make_beneath(Path::new(id))?;
+        for folder in &tree.folders {
+            if let Some((_, why)) = folder.unreadable.first() {
+                return Err(io::Error::other(why.clone()));
+            }
+            let (here, there) = (
+                from.open_beneath(&folder.rel)?,
+                to.make_beneath(&folder.rel)?,
+            );
+            let content = |kind| matches!(kind, FileKind::File | FileKind::Symlink);
+            for entry in folder
+                .entries
+                .iter()
+                .filter(|entry| content(entry.meta.kind))
+            {
+                disk::duplicate_as(&here, &entry.name, &there, &entry.name, stop)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -455,15 +565,11 @@ fn speak(home: &Home, relay: &mut Relay, record: &Record) -> Result<()> {
             let sent = Sent {
                 tag: put.tag.clone(),
                 at: put.at,
-                version: match put.mode {
-                    // What a link shows may be another by now.
-                    RelayMode::Symlink => String::new(),
-                    _ => version(
-                        put.names
-                            .iter()
-                            .map(|(path, noted)| (&**path, &noted.holds)),
-                    ),
-                },
+                version: version(
+                    put.names
+                        .iter()
+                        .map(|(path, noted)| (&**path, &noted.holds)),
+                ),
             };
             (id.clone(), sent)
         })
@@ -474,12 +580,5 @@ fn speak(home: &Home, relay: &mut Relay, record: &Record) -> Result<()> {
     match said == *own {
         true => Ok(()),
         false => relay.say(&said),
-    }
-}
-
-impl State {
-    /// Whether it stands for a session that is in the relay as it should be.
-    pub fn is_settled(self) -> bool {
-        !matches!(self, State::Held)
     }
 }

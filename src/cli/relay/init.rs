@@ -71,6 +71,7 @@ pub(super) fn run(
     let request = Request {
         dir: place::absolute(&args.dir)?,
         mode,
+        set: place::relay_dir(&home)?,
     };
     let data = place::user_data()?;
     let plan = match global.dry_run {
@@ -110,7 +111,7 @@ fn write(out: &mut String, plan: &Plan, global: &Global) {
         );
     }
     if let Some(former) = &plan.former {
-        let former = human::path(former);
+        let former = human::path(std::path::Path::new(former));
         let _ = writeln!(out, "What was put into {former} stays there.");
     }
     let again = place::again(global);

@@ -6,7 +6,7 @@ use super::*;
 use crate::cli::table::{self, Cells, Column};
 use crate::home::OnFind;
 use crate::relay::sync::{self, Request};
-use crate::relay::{Outcome, Session, State, Why};
+use crate::relay::{Outcome, Session, State};
 
 /// Show what differs between here and the relay
 ///
@@ -26,19 +26,19 @@ pub(super) fn run(
     let home = place::open(global)?;
     let relay = place::open_relay(&home)?;
     let request = Request {
-        tag: None,
-        ours: Vec::new(),
-        check: None,
+        search: false,
         on_find: OnFind::Warn,
+        // To look at it does no harm.
+        all_may_leave: true,
+        ..super::request(&home, None)?
     };
     let told = sync::plan(&home, &relay, &request, ctx)?.told;
     console.result("relay-status/1", &told, |out| {
         write(out, &told, console, ctx)
     })?;
     let again = place::again(global);
-    if let Some(changed) = told.stuck().find(|s| s.why == Some(Why::ChangedThere)) {
-        let id = place::quoted(std::path::Path::new(&changed.id));
-        console.hint(&format!("{again} relay fetch {id} --to DIR copies what stands there, to look at; {again} relay take {id} makes it the home's"));
+    for hint in told::hints(&told, &again) {
+        console.hint(&hint);
     }
     if told.count(State::Sent) + told.count(State::Updated) + told.count(State::Removed) > 0 {
         console.hint(&format!("{again} relay sync sends what differs"));
@@ -54,14 +54,16 @@ fn write(out: &mut String, told: &Outcome, console: &Console, ctx: &Context) {
     let mut rows: Vec<[String; 5]> = Vec::new();
     let shown = |s: &&Session| console.verbose || s.state != State::Same;
     for session in told.sessions.iter().filter(shown) {
-        let newest = |of: fn(&crate::relay::Difference) -> Option<jiff::Timestamp>| {
-            session.differences.iter().filter_map(of).max()
-        };
+        let there = session
+            .differences
+            .iter()
+            .filter_map(|d| d.changed_there)
+            .max();
         rows.push([
             human::name(&session.id).into_owned(),
             session.word().to_owned(),
-            age(newest(|d| d.changed_here)),
-            age(newest(|d| d.changed_there)),
+            age(session.changed_here_at),
+            age(there),
             told::more(session),
         ]);
     }
@@ -105,7 +107,7 @@ fn write(out: &mut String, told: &Outcome, console: &Console, ctx: &Context) {
     );
     if console.verbose {
         for session in told.stuck() {
-            told::details(out, session, now);
+            told::details(out, session);
         }
     }
 }

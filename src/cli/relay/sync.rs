@@ -35,6 +35,8 @@ pub(in crate::cli) fn request(home: &Home, tag: Option<String>) -> Result<Reques
         tag,
         ours: Vec::new(),
         check: Some(Check::load(own.as_deref(), &secrets.allow)?),
+        search: true,
+        all_may_leave: false,
         on_find: secrets.on_find,
     })
 }
@@ -48,6 +50,7 @@ pub(super) fn run(
     let home = place::open(global)?;
     place::refuse_untrusted(&home)?;
     let mut request = request(&home, args.tag)?;
+    request.all_may_leave = global.yes;
     for name in &args.ours {
         let id = home::resolve_in(&home, name)?;
         request.ours.push(id.to_string());
@@ -58,7 +61,7 @@ pub(super) fn run(
             let relay = place::open_relay(&home)?;
             let plan = sync::plan(&home, &relay, &request, ctx)?;
             console.result("relay-sync-plan/1", &plan, |out| {
-                told::write(out, &plan.told, true)
+                told::write(out, &plan.told, &place::again(global), true)
             })?;
             plan.told
         }
@@ -67,7 +70,9 @@ pub(super) fn run(
             let mut relay = place::open_relay(&locked)?;
             let plan = sync::plan(&locked, &relay, &request, ctx)?;
             let done = sync::apply(&locked, &mut relay, plan, &request, ctx)?;
-            console.report("relay-sync/1", &done, |out| told::write(out, &done, false))?;
+            console.report("relay-sync/1", &done, |out| {
+                told::write(out, &done, &place::again(global), false)
+            })?;
             done
         }
     };

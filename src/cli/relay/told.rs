@@ -10,7 +10,7 @@ use crate::relay::{Difference, Happened, Leak, Outcome, Session, State, Why};
 const NAMED: usize = 10;
 
 /// The counts, which add up, and what was sent.
-pub(super) fn write(out: &mut String, told: &Outcome, dry_run: bool) {
+pub(super) fn write(out: &mut String, told: &Outcome, again: &str, dry_run: bool) {
     let total = told.sessions.len() as u64;
     let relay = human::path(&told.relay);
     let mode = crate::relay::init::mode_word(told.mode);
@@ -35,7 +35,11 @@ pub(super) fn write(out: &mut String, told: &Outcome, dry_run: bool) {
             );
         }
     }
-    for (word, state) in [("the same", State::Same), ("held back", State::Held)] {
+    for (word, state) in [
+        ("the same", State::Same),
+        ("left", State::Left),
+        ("held back", State::Held),
+    ] {
         let n = told.count(state);
         if n > 0 || state == State::Same {
             let _ = writeln!(out, "  {word:<10}{:>6}", human::count(n));
@@ -44,7 +48,7 @@ pub(super) fn write(out: &mut String, told: &Outcome, dry_run: bool) {
     let others = told.strangers.len() as u64;
     if others > 0 {
         let others = human::plural(others, "session", "sessions");
-        let _ = writeln!(out, "{others} of other devices: wbhome relay status");
+        let _ = writeln!(out, "{others} of other devices: {again} relay status");
     }
 }
 
@@ -95,12 +99,23 @@ pub(super) fn warn(told: &Outcome, warns: bool, global: &Global, console: &Conso
             console.say(&format!("  {line}\n"));
         }
     }
+    for session in told.sessions.iter().filter(|s| s.state == State::Left) {
+        let name = human::name(&session.id);
+        console.note(&format!(
+            "{name} does not travel from here any more; somebody else has changed it in the relay, so it stays there"
+        ));
+    }
     for session in told.sessions.iter().filter(|s| s.state != State::Held) {
         let name = human::name(&session.id);
         if warns && !session.leaks.is_empty() {
             let found = human::plural(session.leaks.len() as u64, "secret", "secrets");
             console.warn(&format!(
-                "{name} was sent with {found} ([secrets] on_find is \"warn\"):"
+                "{name} {} with {found} ([secrets] on_find is \"warn\"):",
+                if global.dry_run {
+                    "would be sent"
+                } else {
+                    "was sent"
+                }
             ));
             for line in lines(session, console.verbose) {
                 console.say(&format!("  {line}\n"));
@@ -110,7 +125,7 @@ pub(super) fn warn(told: &Outcome, warns: bool, global: &Global, console: &Conso
             let first = session.left_out.first().map(|path| human::path(path));
             let n = human::plural(session.left_out.len() as u64, "thing", "things");
             console.note(&format!(
-                "{name}: {n} that is no file, folder or link stays here, such as {}",
+                "{name}: {n}, no file, folder or link: left out, such as {}",
                 first.unwrap_or_default()
             ));
         }
@@ -141,7 +156,7 @@ pub(super) fn warn(told: &Outcome, warns: bool, global: &Global, console: &Conso
 }
 
 /// What can be done, once for each kind.
-fn hints(told: &Outcome, again: &str) -> Vec<String> {
+pub(super) fn hints(told: &Outcome, again: &str) -> Vec<String> {
     let first = |why: Why| told.stuck().find(|session| session.why == Some(why));
     let quoted = |session: &Session| place::quoted(Path::new(&session.id));
     let mut hints = Vec::new();
@@ -149,9 +164,28 @@ fn hints(told: &Outcome, again: &str) -> Vec<String> {
         let id = quoted(session);
         hints.push(format!("take the secret out of the file; or, if it is none, put its digest into allow = [] of [secrets] in wbhome.toml; {id} waits until then"));
     }
-    if let Some(session) = first(Why::ChangedThere) {
+    // A whole version stands there, or nothing does, or something that is no session.
+    let kinds = [
+        ("changed", false),
+        ("deleted there", true),
+        ("strange", true),
+    ];
+    let kind = |session: &Session| match (session.detail.is_some(), session.word()) {
+        (true, _) => "strange",
+        (false, "deleted there") => "deleted there",
+        _ => "changed",
+    };
+    for (what, only_ours) in kinds {
+        let mut all = told.stuck().filter(|s| s.why == Some(Why::ChangedThere));
+        let Some(session) = all.find(|session| kind(session) == what) else {
+            continue;
+        };
         let id = quoted(session);
-        hints.push(format!("{again} relay fetch {id} --to DIR shows what stands there; {again} relay take {id} makes it the home's; {again} relay sync --ours {id} replaces it"));
+        hints.push(match only_ours {
+            false => format!("{again} relay fetch {id} --to DIR shows what stands there; {again} relay take {id} makes it the home's; {again} relay sync --ours {id} replaces it"),
+            true if what == "strange" => format!("{again} relay sync --ours {id} puts the session in its place; what stands there goes to the trash"),
+            true => format!("{again} relay sync --ours {id} sends it again; {again} label {id} --no-sync-tag keeps it here alone; {again} rm {id} removes it here, too"),
+        });
     }
     if first(Why::Name).is_some() {
         hints.push("give those files other names, and run it again".to_owned());
@@ -162,11 +196,11 @@ fn hints(told: &Outcome, again: &str) -> Vec<String> {
     }
     if let Some(session) = first(Why::MissingHere) {
         let id = quoted(session);
-        hints.push(format!("{again} check says what is known of {id}; its files in the relay stay. If it is meant to be gone, remove that folder there"));
+        hints.push(format!("{again} check says what is known of {id}; its files in the relay stay until it is back, or {again} rm {id} says that it is meant to be gone"));
     }
     if let Some(session) = first(Why::EmptiedHere) {
         let id = quoted(session);
-        hints.push(format!("{again} restore {id} brings its files back; if they are meant to be gone: {again} relay sync --ours {id}"));
+        hints.push(format!("{again} restore {id} --from git (or backup) brings its files back; if they are meant to be gone: {again} relay sync --ours {id}"));
     }
     hints
 }
@@ -206,7 +240,7 @@ pub(super) fn more(session: &Session) -> String {
 }
 
 /// Each thing that holds a session back.
-pub(super) fn details(out: &mut String, session: &Session, _: jiff::Timestamp) {
+pub(super) fn details(out: &mut String, session: &Session) {
     let _ = writeln!(out, "\n{}", styled(STRONG, human::name(&session.id)));
     for line in lines(session, true) {
         let _ = writeln!(out, "  {line}");
@@ -250,10 +284,12 @@ fn lines(session: &Session, all: bool) -> Vec<String> {
 
 /// `artifacts/.env:3   github-token ghp_…ab   digest 5bc1…`
 fn leak(leak: &Leak) -> String {
+    let at = match leak.path.as_os_str().is_empty() {
+        true => "its name, or its sync tag".to_owned(),
+        false => format!("{}:{}", human::path(&leak.path), leak.found.line),
+    };
     format!(
-        "{}:{}   {} {}   {}",
-        human::path(&leak.path),
-        leak.found.line,
+        "{at}   {} {}   {}",
         human::escape(&leak.found.rule),
         leak.found.shown,
         styled(FAINT, format!("digest {}", leak.found.digest))

@@ -34,6 +34,7 @@ fn tell(stage: &mut Stage, done: &Outcome) {
         ("sent", State::Sent),
         ("updated", State::Updated),
         ("removed", State::Removed),
+        ("left", State::Left),
         ("held", State::Held),
     ] {
         let n = done.count(state);
@@ -50,6 +51,24 @@ fn tell(stage: &mut Stage, done: &Outcome) {
         false => format!("{}; {} the same", parts.join(", "), human::count(same)),
     };
     stage.exit = stage.exit.merge(done.exit());
+    for session in done
+        .sessions
+        .iter()
+        .filter(|s| s.state != State::Held && !s.leaks.is_empty())
+    {
+        let found = human::plural(session.leaks.len() as u64, "secret", "secrets");
+        stage.warn(
+            format!("{} was sent with {found}", human::name(&session.id)),
+            "`wbhome relay sync -n` names each; [secrets] on_find is \"warn\"",
+        );
+    }
+    let released = done.released.iter();
+    stage.notes.extend(released.map(|session| {
+        format!(
+            "the lease of {} is released: it does not travel any more",
+            human::name(session)
+        )
+    }));
     for lost in &done.overtaken {
         let (session, who) = (human::name(&lost.session), human::name(&lost.holder.name));
         stage.warn(

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::{Considering, There, Work, whole};
 use crate::base::Result;
 use crate::home::RelayMode;
-use crate::relay::compare::{Change, Compared, Happened};
+use crate::relay::compare::{Change, Compared, Comparison, Happened};
 use crate::relay::outcome::{Session, State};
 use crate::relay::record::{Holds, Noted, Put};
 use crate::relay::side::Side;
@@ -32,9 +32,12 @@ impl Considering<'_> {
         let former = match &there {
             There::Folder(side) => {
                 let files = put.filter(|put| put.mode != RelayMode::Symlink);
-                let compared = self.compare(&session.id, Some(here), Some(side), files)?;
-                shown.differences = compared.differences;
-                shown.overrides = compared.overrides;
+                let comparison = Comparison {
+                    // What the link takes the place of goes, all of it.
+                    whole: true,
+                    ..self.comparison(&session.id, Some(here), Some(side), files)
+                };
+                shown.differences = comparison.run()?.differences;
                 Some(all_of(side))
             }
             There::Nothing if put.is_some() && !is_ours => {
@@ -56,7 +59,7 @@ impl Considering<'_> {
             There::OurLink(_) if put.is_none_or(points) => {
                 return Ok((put != Some(&new)).then_some(Work::Record { put: new }));
             }
-            There::OurLink(meta) => Some(meta),
+            There::OurLink(meta) | There::Strange(meta) => Some(meta),
             _ => None,
         };
         session.added = 1;
@@ -79,7 +82,8 @@ impl Considering<'_> {
 fn link_to(target: &Path) -> Noted {
     Noted {
         holds: Holds::Link(target.as_os_str().as_bytes().to_vec()),
-        size: 0,
+        looked: None,
+        put: true,
         mode: 0o777,
         here: None,
         there: None,
@@ -88,7 +92,10 @@ fn link_to(target: &Path) -> Noted {
 
 /// All that stands there, to be taken away: it was found to be ours, or the same as here.
 fn all_of(side: &Side) -> Compared {
-    let all = side.names.iter();
+    let all = side
+        .names
+        .iter()
+        .chain(side.temporary.iter().map(|(path, meta)| (path, meta)));
     let changes: BTreeMap<PathBuf, Change> = all
         .map(|(path, meta)| (path.clone(), Change::Remove(*meta)))
         .collect();
