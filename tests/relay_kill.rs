@@ -73,7 +73,7 @@ fn go_on(place: &Place, n: u64) {
         }
     }
     let first = ids(place).remove(0);
-    let flag: &[&str] = if n % 2 == 0 {
+    let flag: &[&str] = if n.is_multiple_of(2) {
         &["--sync-tag", "x"]
     } else {
         &["--no-sync-tag"]

@@ -63,7 +63,7 @@ pub struct Sent {
     pub tag: String,
     /// When it was sent last, by the clock of that device.
     pub at: Timestamp,
-    /// The digest of all that belongs to it ([`version`](super::record::version)): what arrives elsewhere is whole when it
+    /// The digest of all that belongs to it (`record::version`): what arrives elsewhere is whole when it
     /// has the same. Empty when the device does not say.
     #[serde(default)]
     pub version: String,

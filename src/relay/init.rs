@@ -39,7 +39,14 @@ pub struct Plan {
     /// What a person should know.
     pub notes: Vec<String>,
     #[serde(skip)]
-    settings: Option<(Option<Vec<u8>>, Vec<u8>)>,
+    settings: Option<Settings>,
+}
+
+/// `wbhome.toml` as it is, if it is there, and as it will be.
+#[derive(Clone, Debug)]
+struct Settings {
+    before: Option<Vec<u8>>,
+    after: Vec<u8>,
 }
 
 /// What was done. The same words.
@@ -118,7 +125,7 @@ fn refuse_hard_links(home: &Home, dir: &Path) -> Result<()> {
 }
 
 /// The settings as they are and as they will be; `None` when they say all of it already.
-fn settings(home: &Home, request: &Request) -> Result<Option<(Option<Vec<u8>>, Vec<u8>)>> {
+fn settings(home: &Home, request: &Request) -> Result<Option<Settings>> {
     if request.set.as_ref() == Some(&request.dir)
         && Config::load(home)?.relay.mode == Some(request.mode)
     {
@@ -150,7 +157,10 @@ fn settings(home: &Home, request: &Request) -> Result<Option<(Option<Vec<u8>>, V
     ];
     let after = with_keys(&text, "relay", &keys);
     match Config::parse(&after).is_ok_and(|config| wanted(&config)) {
-        true => Ok(Some((before, after.into_bytes()))),
+        true => Ok(Some(Settings {
+            before,
+            after: after.into_bytes(),
+        })),
         false => Err(by_hand("they would not be understood any more")),
     }
 }
@@ -234,7 +244,7 @@ pub fn apply(
         said.write(&root)
             .map_err(|e| Error::io("can not write to", path.join(FOLDER), e))?;
     }
-    if let Some((before, after)) = plan.settings.take() {
+    if let Some(Settings { before, after }) = plan.settings.take() {
         let config = home.config_file();
         if disk::replace(&config, before.as_deref(), &after, 0o600)? != Written::Done {
             return Err(

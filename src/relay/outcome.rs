@@ -170,9 +170,8 @@ impl Session {
     /// Cuts off each name at a secret that it holds.
     pub(super) fn hide(&mut self, check: &Check) {
         let hide = |path: &mut WirePath| *path = check.shown(path).into();
-        let text = |text: &str| check.shown(Path::new(text)).to_string_lossy().into_owned();
-        self.id = text(&self.id);
-        self.tag = self.tag.as_deref().map(text);
+        self.id = shown(&self.id, check);
+        self.tag = self.tag.take().map(|tag| shown(&tag, check));
         self.differences
             .iter_mut()
             .for_each(|one| hide(&mut one.path));
@@ -196,6 +195,12 @@ impl Session {
         self.detail = detail;
         (self.added, self.replaced, self.removed, self.bytes) = (0, 0, 0, 0);
     }
+}
+
+/// A text that is cut off at a secret.
+fn shown(text: &str, check: &Check) -> String {
+    let shown = check.shown(Path::new(text));
+    shown.to_string_lossy().into_owned()
 }
 
 /// What a sync has done, or would do.

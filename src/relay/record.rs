@@ -1,20 +1,21 @@
-//! `.wbhome/relay.json`: what this home has put into its relay, file by file; and `.wbhome/relay.log`, what a sync was
-//! about to put there.
+//! `.wbhome/relay.json`: what this home has put into its relay, file by file.
 //!
 //! What stands in the relay as it was recorded is ours to replace and remove; all else is somebody else's. A sync writes
 //! into the log before it changes a session there, and the record once, at its end. After a kill a file that is as the
 //! log says was put by us, although the record does not know it yet.
 
+mod log;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::log::{Log, merge};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Kind, Result, failpoint};
-use crate::disk::{self, Digest, FileKind, Lines, Meta, Written};
+use crate::disk::{self, Digest, FileKind, Meta, Written};
 use crate::home::{Home, LockedHome, RelPath, RelayMode, trash};
 
 const FORMAT: u64 = 1;
@@ -199,7 +200,7 @@ impl Record {
             }
             record.content = Some(content);
         }
-        record.read_log(home, relay)?;
+        record.begun = log::read(home, relay)?;
         record.add_begun();
         Ok(record)
     }
@@ -258,23 +259,6 @@ impl Record {
         }
     }
 
-    fn read_log(&mut self, home: &Home, relay: &Path) -> Result<()> {
-        Lines::read(&log_file(home), |line| {
-            // A torn last line: what it speaks of was not begun.
-            let Ok(line) = serde_json::from_slice::<Line>(line) else {
-                return;
-            };
-            if *line.relay != *relay {
-                return;
-            }
-            let session = self.begun.entry(line.session).or_default();
-            for (path, kind, value) in line.names {
-                let holds = kind.and_then(|kind| held(kind, &value));
-                add(session, path.0, holds);
-            }
-        })
-    }
-
     /// Writes it, and then the log anew, with what was begun of these sessions alone: of all others it is known now.
     ///
     /// # Errors
@@ -310,7 +294,7 @@ impl Record {
             self.content = Some(text);
         }
         failpoint::hit("relay.recorded");
-        write_log(home, relay, begun)
+        log::write(home, relay, begun)
     }
 }
 
@@ -388,131 +372,6 @@ pub fn version<'a>(names: impl Iterator<Item = (&'a Path, &'a Holds)>) -> String
         }
     }
     hasher.finalize().to_hex()[..32].to_owned()
-}
-
-fn log_file(home: &Home) -> PathBuf {
-    home.own().join("relay.log")
-}
-
-/// What a session's names will hold, before that is so. A name of no kind is about to be removed.
-#[derive(Serialize, Deserialize)]
-struct Line {
-    relay: ExactPath,
-    session: String,
-    names: Vec<(ExactPath, Option<char>, String)>,
-}
-
-fn add(begun: &mut Begun, path: PathBuf, holds: Option<Holds>) {
-    let known = begun.entry(path).or_default();
-    if !known.contains(&holds) {
-        known.push(holds);
-    }
-}
-
-/// Adds what was begun later.
-pub fn merge(begun: &mut Begun, later: &Begun) {
-    for (path, all) in later {
-        for holds in all {
-            add(begun, path.clone(), holds.clone());
-        }
-    }
-}
-
-/// Puts a log in the place of the one that is there.
-fn write_log(home: &LockedHome, relay: &Path, begun: &BTreeMap<String, Begun>) -> Result<()> {
-    let path = log_file(home);
-    if begun.is_empty() {
-        return disk::remove_file(&path);
-    }
-    let mut text = Vec::new();
-    for (session, begun) in begun {
-        let names = begun.iter().flat_map(|(path, all)| {
-            let one = |holds: &Option<Holds>| {
-                let (kind, value) = holds.as_ref().map(told).unzip();
-                (path.clone().into(), kind, value.unwrap_or_default())
-            };
-            all.iter().map(one)
-        });
-        let line = Line {
-            relay: relay.to_path_buf().into(),
-            session: session.clone(),
-            names: names.collect(),
-        };
-        serde_json::to_writer(&mut text, &line)
-            .map_err(|e| Error::io("can not write", &path, e))?;
-        text.push(b'\n');
-    }
-    let mut former = disk::read(&path)?;
-    while let Written::Changed(now) = disk::replace(&path, former.as_deref(), &text, 0o600)? {
-        former = now;
-    }
-    Ok(())
-}
-
-/// The log, open for writing; shared by all threads.
-#[derive(Debug)]
-pub struct Log {
-    lines: Mutex<(Lines, BTreeMap<String, Begun>)>,
-    path: PathBuf,
-    relay: PathBuf,
-}
-
-impl Log {
-    /// Opens it.
-    ///
-    /// # Errors
-    /// When it can not be written.
-    pub fn open(home: &LockedHome, relay: &Path) -> Result<Log> {
-        let path = log_file(home);
-        let lines = Lines::open(&path).map_err(|e| Error::io("can not write", &path, e))?;
-        Ok(Log {
-            lines: Mutex::new((lines, BTreeMap::new())),
-            path,
-            relay: relay.to_path_buf(),
-        })
-    }
-
-    /// Writes down what is about to be done with a session.
-    ///
-    /// # Errors
-    /// When it can not be written: then it may not be done.
-    pub fn begin<'a>(
-        &self,
-        session: &str,
-        names: impl Iterator<Item = (&'a Path, Option<&'a Holds>)>,
-    ) -> Result<()> {
-        let mut line = Line {
-            relay: self.relay.clone().into(),
-            session: session.to_owned(),
-            names: Vec::new(),
-        };
-        let mut begun = Begun::new();
-        for (path, holds) in names {
-            let (kind, value) = holds.map(told).unzip();
-            let value = value.unwrap_or_default();
-            line.names.push((path.to_path_buf().into(), kind, value));
-            add(&mut begun, path.to_path_buf(), holds.cloned());
-        }
-        let fail = |e: std::io::Error| Error::io("can not write", &self.path, e);
-        let mut text = serde_json::to_vec(&line).map_err(|e| fail(e.into()))?;
-        text.push(b'\n');
-        let mut log = self.locked();
-        log.0.append(&text).map_err(fail)?;
-        merge(log.1.entry(session.to_owned()).or_default(), &begun);
-        Ok(())
-    }
-
-    /// What was begun of a session since the log was opened.
-    pub fn begun(&self, session: &str) -> Begun {
-        self.locked().1.get(session).cloned().unwrap_or_default()
-    }
-
-    fn locked(&self) -> std::sync::MutexGuard<'_, (Lines, BTreeMap<String, Begun>)> {
-        match self.lines.lock() {
-            Ok(log) => log,
-            Err(poisoned) => poisoned.into_inner(),
-        }
-    }
 }
 
 /// What an entry of a folder may be in a relay: files, folders and links; anything else never leaves.

@@ -1,30 +1,30 @@
 //! `wbhome relay sync`: the relay becomes exactly the active sessions that carry a sync tag.
 //!
-//! Each session goes its way alone ([`consider`](super::consider), [`carry`](super::carry)): one that is held back stops
+//! Each session goes its way alone (`consider`, `carry`): one that is held back stops
 //! no other. A session is sent whole or not at all: where somebody else has changed a part of it, nothing of it is sent,
 //! so that two versions never mix.
 
+mod sending;
+
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::OsStr;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::carry::{Carrying, Stuck, carried, temporary_of};
+use self::sending::{Recorded, Sending};
+use super::carry::temporary_of;
 use super::consider::{Considering, Todo, Work};
 use super::devices::Sent;
 use super::lapse::{give_up, overtaken, without_session};
-use super::outcome::{Outcome, Overtaken, Session, State, Why};
+use super::outcome::{Outcome, Overtaken, Session, State};
 use super::place::Relay;
 use super::record::{Begun, Log, Put, Record, merge, version};
 use super::seen::note;
 use super::strangers::{Stranger, strangers};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
-use crate::disk::{self, Dir, FileKind};
-use crate::home::trash::{self, Note, Was};
+use crate::disk::{self, Dir};
 use crate::home::{Entry, Home, Index, LockedHome, OnFind, RelayMode};
 use crate::secrets::Check;
 
@@ -56,9 +56,6 @@ pub struct Plan {
     #[serde(skip)]
     record: Record,
 }
-
-/// So often a session is compared anew that was written to while it was sent.
-const ATTEMPTS: usize = 3;
 
 /// What has to be done.
 ///
@@ -316,204 +313,6 @@ fn carry_all(
         }
     }
     Ok(log)
-}
-
-/// What is recorded of a session from now on.
-enum Recorded {
-    /// This.
-    As(Box<Put>),
-    /// Nothing any more.
-    Nothing,
-    /// What was recorded before.
-    AsBefore,
-}
-
-/// What is needed to send one session.
-struct Sending<'a> {
-    home: &'a LockedHome,
-    relay: &'a Relay,
-    sessions: &'a Dir,
-    log: &'a Log,
-    record: &'a Record,
-    request: &'a Request,
-    context: &'a Context<'a>,
-}
-
-impl Sending<'_> {
-    fn run(&self, todo: &mut Todo, mut work: Work) -> Recorded {
-        todo.done = false;
-        for attempt in 1.. {
-            match self.attempt(todo, work) {
-                Ok(recorded) => {
-                    todo.done = true;
-                    return recorded;
-                }
-                Err(Stuck::Restless(_)) if attempt < ATTEMPTS => {}
-                Err(Stuck::Stopped) => break,
-                Err(stuck) => {
-                    todo.session.hold(Why::Failed, Some(stuck.told()));
-                    break;
-                }
-            }
-            match self.again(todo) {
-                Ok(Some(next)) => work = next,
-                Ok(None) => break,
-                Err(error) => {
-                    todo.session.hold(Why::Failed, Some(error.to_string()));
-                    break;
-                }
-            }
-        }
-        Recorded::AsBefore
-    }
-
-    /// Compares a session anew, that was written to meanwhile.
-    fn again(&self, todo: &mut Todo) -> Result<Option<Work>> {
-        let index = Index::read(self.home)?;
-        let record = self.record;
-        let mut considering =
-            Considering::new(self.home, self.relay, self.request, record, self.context)?;
-        let id = todo.session.id.clone();
-        // What the first attempt has put there is ours.
-        let mut begun = record.begun.get(&id).cloned().unwrap_or_default();
-        merge(&mut begun, &self.log.begun(&id));
-        considering.begun_now.insert(id.clone(), begun);
-        let Some(entry) = index.find(&id) else {
-            return Ok(None);
-        };
-        *todo = considering.wanted(entry, &Default::default())?;
-        todo.done = false;
-        Ok(todo.work.take())
-    }
-
-    fn attempt(&self, todo: &Todo, work: Work) -> Result<Recorded, Stuck> {
-        let id = todo.session.id.as_str();
-        let here = match work {
-            Work::Leave { .. } => self.sessions.open_beneath("".as_ref()),
-            _ => self.sessions.open_beneath(id.as_ref()),
-        };
-        let here = here.map_err(|e| Stuck::Io(id.into(), e))?;
-        let carrying = Carrying {
-            root: &self.relay.root,
-            device: &self.relay.device.id,
-            id,
-            here: &here,
-            mode: self.relay.mode,
-            log: self.log,
-            stop: self.context.stop,
-        };
-        // The version there goes to the trash before anything of it makes way for that of a person's choice.
-        if self.request.ours.iter().any(|ours| ours == id) && !matches!(work, Work::Record { .. }) {
-            self.keep(id, "which `relay sync --ours` has replaced")?;
-        }
-        match work {
-            Work::Record { put } => Ok(Recorded::As(Box::new(put))),
-            Work::Carry {
-                mut put,
-                mut compared,
-                is_there,
-                former_link,
-            } => {
-                if let Some(link) = former_link {
-                    carrying.unlink(&link)?;
-                }
-                carrying.run(&mut compared, is_there)?;
-                put.names = carried(compared);
-                put.at = self.context.clock.now();
-                Ok(Recorded::As(Box::new(put)))
-            }
-            Work::Link {
-                mut put,
-                target,
-                former,
-                former_link,
-            } => {
-                if let Some(link) = former_link {
-                    carrying.unlink(&link)?;
-                }
-                if let Some(former) = former {
-                    carrying.clear(&former)?;
-                }
-                carrying.put_link(&target)?;
-                put.at = self.context.clock.now();
-                Ok(Recorded::As(Box::new(put)))
-            }
-            Work::Leave {
-                compared,
-                former_link,
-                keep,
-            } => {
-                if keep {
-                    self.keep(id, "which was the last one, when the session was removed")?;
-                }
-                match former_link {
-                    Some(link) => carrying.unlink(&link)?,
-                    None if todo.session.state == State::Left => {}
-                    None => carrying.clear(&compared)?,
-                }
-                Ok(Recorded::Nothing)
-            }
-        }
-    }
-
-    /// What stands in the relay and has to make way goes to the trash of the home: it may be the only copy.
-    fn keep(&self, id: &str, why: &str) -> Result<(), Stuck> {
-        let at = Path::new("sessions").join(id);
-        let fail = |e| Stuck::Io(PathBuf::new(), e);
-        let Some(meta) = self.relay.root.find(id.as_ref()).map_err(fail)? else {
-            return Ok(());
-        };
-        let note = Note {
-            why: format!("the version of the relay, {why}"),
-            at: self.context.clock.now().to_string(),
-            command: Some("relay sync".to_owned()),
-            was: vec![Was::new(&at)],
-            ..Note::default()
-        };
-        let act = trash::open(self.home, note, self.context).map_err(Stuck::Log)?;
-        let folder = self.home.trash().join(&act);
-        let kept = Dir::open(&folder)
-            .and_then(|dir| dir.make_beneath(Path::new("sessions")))
-            .and_then(|to| {
-                self.duplicate(id, meta.kind, &to)?;
-                disk::sync_filesystem(&to)
-            });
-        kept.map_err(|error| {
-            // Half of it, and nobody has been told of it.
-            let trash = Dir::open(self.home.trash());
-            let _ = trash.and_then(|trash| disk::remove_tree(&trash, act.as_ref()));
-            fail(error)
-        })
-    }
-
-    /// Copies what can travel of a session in the relay. Sockets and the like hold nothing.
-    fn duplicate(&self, id: &str, kind: FileKind, to: &Dir) -> io::Result<()> {
-        let (root, name, stop) = (&self.relay.root, OsStr::new(id), self.context.stop);
-        if kind != FileKind::Folder {
-            return disk::duplicate_as(root, name, to, name, stop);
-        }
-        let from = root.open_beneath(Path::new(id))?;
-        let tree = disk::walk(&from, &|_, _| false, stop).map_err(io::Error::other)?;
-        let to = to.make_beneath(Path::new(id))?;
-        for folder in &tree.folders {
-            if let Some((_, why)) = folder.unreadable.first() {
-                return Err(io::Error::other(why.clone()));
-            }
-            let (here, there) = (
-                from.open_beneath(&folder.rel)?,
-                to.make_beneath(&folder.rel)?,
-            );
-            let content = |kind| matches!(kind, FileKind::File | FileKind::Symlink);
-            for entry in folder
-                .entries
-                .iter()
-                .filter(|entry| content(entry.meta.kind))
-            {
-                disk::duplicate_as(&here, &entry.name, &there, &entry.name, stop)?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Folders that a kill has left of sessions that this device was building.

@@ -72,11 +72,8 @@ fn sums(told: &Outcome, state: State) -> String {
     if bytes > 0 {
         parts.push(human::size(bytes));
     }
-    match (sessions().next(), sessions().nth(1)) {
-        (Some(only), None) => {
-            parts.insert(0, human::name(&only.id).into_owned());
-        }
-        _ => {}
+    if let (Some(only), None) = (sessions().next(), sessions().nth(1)) {
+        parts.insert(0, human::name(&only.id).into_owned());
     }
     parts.join(", ")
 }
