@@ -64,7 +64,7 @@ fn a_copy_is_read_only_and_says_where_it_came_from() {
         assert_eq!(copied.mode, wanted, "{name:?}");
     }
     let note = note(&place);
-    assert_eq!((&note["format"], &note["session"]), (&1.into(), &ID.into()));
+    assert_eq!((&note["format"], &note["id"]), (&1.into(), &ID.into()));
     assert_eq!(note["relay"]["path"], place.relay().to_str().unwrap());
     assert_eq!(
         (&note["sent_by"]["device"], &note["sent_by"]["tag"]),
