@@ -273,7 +273,7 @@ fn only_who_holds_the_lease_takes() {
     place.say(OTHER, json!({"sessions": {}, "leases": lease}));
     take(&place, &[ID])
         .expect(1)
-        .says(&["is held by 笔记本", "lease take"]);
+        .says(&["笔记本", "lease release", "lease steal"]);
     take(&place, &[ID, "--force"]).expect(1);
     assert_eq!(before, place.apart_from_own());
     assert!(place.acts().is_empty());

@@ -32,18 +32,22 @@ pub(super) fn refuse_archived(home: &Home, id: &SessionId, here: bool) -> Result
 pub(super) fn refuse_unleased(relay: &Relay, id: &SessionId) -> Result<()> {
     let name = human::name(id.as_str());
     let quoted = human::quoted(Path::new(id.as_str()));
-    let error = match relay.devices.holder(id.as_str()) {
-        Some(holder) if holder.ours => return Ok(()),
-        Some(holder) => Error::failed(format!(
+    match relay.devices.holder(id.as_str()) {
+        Some(holder) if holder.ours => Ok(()),
+        Some(holder) => Err(Error::failed(format!(
             "the lease of `{name}` is held by {}, since {}",
             human::name(&holder.name),
             holder.since
-        )),
-        None => Error::failed(format!("nobody holds the lease of `{name}`")),
-    };
-    Err(error.hint(format!(
-        "`wbhome lease take {quoted}` first: only who holds it writes"
-    )))
+        ))
+        .hint(format!(
+            "`wbhome lease release {quoted}` there lets go of it; `wbhome lease steal {quoted}` here asks nobody"
+        ))),
+        None => Err(
+            Error::failed(format!("nobody holds the lease of `{name}`")).hint(format!(
+                "`wbhome lease take {quoted}` first: only who holds it writes"
+            )),
+        ),
+    }
 }
 
 pub(super) fn refuse_at_work(
