@@ -462,3 +462,60 @@ fn what_has_arrived_in_part_is_not_taken() {
     two.run(1, &["relay", "take", id]).expect(0);
     two.sound("taken");
 }
+
+/// The file in which a device says what it has sent is carried like any other, and may come last.
+#[test]
+fn what_comes_before_the_word_of_its_sender_is_not_taken() {
+    let two = Two::new("clone");
+    let id = SESSIONS[0];
+    two.run(0, &["relay", "sync"]).expect(0);
+    let sent = files(&two.relay(0));
+    let (words, content): (Vec<_>, Vec<_>) = sent
+        .iter()
+        .partition(|(name, _)| name.starts_with(".leases/"));
+    two.run(1, &["lease", "take", id]).expect(1);
+    for (name, text) in content {
+        write(&two.relay(1).join(name), text);
+        if !name.starts_with(id) {
+            continue;
+        }
+        two.run(1, &["lease", "take", id]).expect(0);
+        two.run(1, &["relay", "take", id])
+            .expect(1)
+            .says(&["may be still on its way"]);
+    }
+    assert!(!two.session(1, id).exists());
+    for (name, text) in words {
+        write(&two.relay(1).join(name), text);
+    }
+    two.run(1, &["relay", "take", id]).expect(0);
+    two.sound("taken");
+}
+
+/// Whether logs travel is each device's own choice.
+#[test]
+fn versions_go_to_and_fro_between_a_device_that_sends_logs_and_one_that_does_not() {
+    let mut two = Two::new("clone");
+    let (mut client, mut rng) = (Client::default(), Rng(5));
+    let id = SESSIONS[0];
+    let settings = two.places[0].home_text("wbhome.toml");
+    let with_logs = settings.replace("\nlogs = false", "\nlogs = true");
+    assert_ne!(settings, with_logs);
+    two.places[0].put_home("wbhome.toml", with_logs);
+    let log = |two: &Two, device| two.session(device, id).join("logs/run.log");
+    std::fs::create_dir_all(log(&two, 0).parent().unwrap()).unwrap();
+    std::fs::write(log(&two, 0), "of the first\n").unwrap();
+    two.run(0, &["relay", "sync"]).expect(0);
+    client.settle(&two, &mut rng);
+    for (from, to) in [(0, 1), (1, 0), (0, 1)] {
+        two.run(to, &["lease", "take", id]).expect(0);
+        two.run(to, &["relay", "take", id]).expect(0);
+        two.work(to, id);
+        two.run(to, &["relay", "sync"]).expect(0);
+        two.run(to, &["lease", "release", id]).expect(0);
+        client.settle(&two, &mut rng);
+        assert!(turns(&two.session(from, id)).is_subset(&turns(&two.session(to, id))));
+    }
+    two.sound("to and fro");
+    assert_eq!(std::fs::read(log(&two, 0)).unwrap(), b"of the first\n");
+}

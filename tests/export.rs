@@ -415,9 +415,19 @@ fn nothing_is_written_over() {
     let other = format!("{CHINESE}/context/turn_001.json");
     for more in ["-n", "-q"] {
         let ran = place.run(["export", &turn, &other, "--to", "out2", more]);
-        ran.expect(3).says(&["is there already"]);
+        ran.expect(3).says(&["is the name of another item, too"]);
     }
     assert_eq!(names(place.path("out2")), ["turn_001.json"]);
+    // One that stays here leaves its name to others.
+    fs::create_dir(place.path("out3")).unwrap();
+    place.put_home(&format!("sessions/{turn}"), token());
+    for more in ["-n", "-q"] {
+        let ran = place.run(["export", &turn, &other, "--to", "out3", more]);
+        ran.expect(3).says(&["1 secret in it"]);
+        assert!(!ran.stderr.contains("another item"), "{ran:?}");
+    }
+    let kept = place.home_text(&format!("sessions/{other}"));
+    assert_eq!(place.text("out3/turn_001.json"), kept);
 }
 
 #[test]

@@ -910,7 +910,7 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 79] = [
+    const ELSEWHERE: [(&str, &str); 80] = [
         ("relay.begun", "tests/relay_kill.rs"),
         ("relay.put", "tests/relay_kill.rs"),
         ("relay.removed", "tests/relay_kill.rs"),
@@ -931,6 +931,7 @@ mod killed {
         ("relay-fetch.noted", "tests/relay_fetch.rs"),
         ("relay-take.built", "tests/relay_take.rs"),
         ("relay-take.noted", "tests/relay_take.rs"),
+        ("relay-take.away", "tests/relay_take.rs"),
         ("mend.labelled", "tests/relay_take.rs"),
         ("commit.noted", "tests/commit.rs"),
         ("commit.locked", "tests/commit.rs"),

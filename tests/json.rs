@@ -703,23 +703,23 @@ documents! {
         replaces: Option<Value>, added: Option<Value>, removed: Absent<Vec<String>>, command: Absent<Vec<String>>,
     }
     "wbhome/relay-fetch/1" RelayFetch {
-        schema: String, session: String, relay: Location, to: Location, note: Location, sender: Null<Sender>,
+        schema: String, id: String, relay: Location, to: Location, note: Location, sender: Null<Sender>,
         lease: Null<Holder>, files: u64, bytes: u64, left_out: Vec<OddOne>, unread: Vec<OddOne>,
         leading_out: Vec<OddOne>, warnings: Vec<String>, fetched_at: Timestamp,
     }
     "wbhome/relay-fetch-plan/1" RelayFetchPlan {
-        schema: String, session: String, relay: Location, to: Location, note: Location, sender: Null<Sender>,
+        schema: String, id: String, relay: Location, to: Location, note: Location, sender: Null<Sender>,
         lease: Null<Holder>, files: u64, bytes: u64, left_out: Vec<OddOne>, unread: Vec<OddOne>,
         leading_out: Vec<OddOne>, warnings: Vec<String>,
     }
     "wbhome/relay-take/1" RelayTake {
-        schema: String, session: String, relay: Location, sender: Null<Sender>, lease: Null<Holder>, new: bool,
+        schema: String, id: String, relay: Location, sender: Null<Sender>, lease: Null<Holder>, new: bool,
         changes: Vec<SideChange>, files: u64, bytes: u64, kept: Tally, left_out: Vec<OddOne>,
         left_behind: Vec<OddOne>, leading_out: Vec<OddOne>, sync_tag: Null<String>, warnings: Vec<String>,
         act: Null<String>, left: Vec<String>,
     }
     "wbhome/relay-take-plan/1" RelayTakePlan {
-        schema: String, session: String, relay: Location, sender: Null<Sender>, lease: Null<Holder>, new: bool,
+        schema: String, id: String, relay: Location, sender: Null<Sender>, lease: Null<Holder>, new: bool,
         changes: Vec<SideChange>, files: u64, bytes: u64, kept: Tally, left_out: Vec<OddOne>,
         left_behind: Vec<OddOne>, leading_out: Vec<OddOne>, sync_tag: Null<String>, warnings: Vec<String>,
     }
@@ -1347,6 +1347,7 @@ fn relay_fetch_and_take() {
         "mkfifo",
         &[place.relay().join(id).join("pipe").to_str().unwrap()],
     );
+    place.sent(id);
     place.put_home(&format!("sessions/{id}/logs/run.log"), "line\n");
     place.hold_lease(id);
     let fetch = ["relay", "fetch", id, "--to", "look"];

@@ -64,7 +64,7 @@ fn a_copy_is_read_only_and_says_where_it_came_from() {
         assert_eq!(copied.mode, wanted, "{name:?}");
     }
     let note = note(&place);
-    assert_eq!((&note["format"], &note["session"]), (&1.into(), &ID.into()));
+    assert_eq!((&note["format"], &note["id"]), (&1.into(), &ID.into()));
     assert_eq!(note["relay"]["path"], place.relay().to_str().unwrap());
     assert_eq!(
         (&note["sent_by"]["device"], &note["sent_by"]["tag"]),
@@ -346,4 +346,26 @@ fn one_that_was_killed_is_done_anew() {
         names.sort();
         assert_eq!(names, [ID.to_owned(), format!("{ID}.origin.json")]);
     }
+}
+
+#[test]
+fn what_file_managers_leave_is_no_part_of_a_version() {
+    let place = Place::with_relay();
+    place.send(ID, "{}\n");
+    let plain = tree(&place.relay().join(ID)).len();
+    place.put(format!("relay/{ID}/.DS_Store"), "x");
+    place.put(format!("relay/{ID}/context/desktop.ini"), "x");
+    symlink("/etc", place.relay().join(ID).join("context/Thumbs.db")).unwrap();
+    fetch(&place, ID)
+        .expect(0)
+        .says(&["context/Thumbs.db -> /etc"]);
+    let copy = tree(&place.path("look").join(ID));
+    assert_eq!(copy.len(), plain + 1);
+    assert!(copy.contains_key(&b"context/Thumbs.db"[..]));
+    assert_eq!(note(&place)["files"], 3);
+
+    place.put("relay/20240611_空/.DS_Store", "x");
+    fetch(&place, "20240611_空")
+        .expect(0)
+        .says(&["holds no file"]);
 }

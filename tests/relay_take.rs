@@ -98,6 +98,7 @@ fn the_other_version_takes_the_place_and_the_former_is_in_the_trash() {
     std::fs::set_permissions(&shared, PermissionsExt::from_mode(0o644)).unwrap();
     let script = place.put(format!("relay/{ID}/artifacts/跑.sh"), "#!/bin/sh\n");
     std::fs::set_permissions(script, PermissionsExt::from_mode(0o6775)).unwrap();
+    place.sent(ID);
     let (former, relay, contents) = (tree(&session), tree(&place.relay()), place.contents());
 
     let ran = take(&place, &["清洗"]);
@@ -202,15 +203,12 @@ fn one_that_is_new_here_is_indexed_and_gets_a_sync_tag() {
     assert_eq!(place.run(["check"]).code, Some(0));
 
     // Another tag on request; what a device says is not believed when it can be none.
-    place.say(
-        OTHER,
-        json!({"sessions": {"20240611_a": {"tag": "\u{1b}[31m", "at": NOW}}}),
-    );
-    for (id, more, tag) in [
-        ("20240611_a", &[][..], "relay"),
-        ("20240612_b", &["--sync-tag", "桌面"], "桌面"),
+    for (id, said, more, tag) in [
+        ("20240611_a", "\u{1b}[31m", &[][..], "relay"),
+        ("20240612_b", "工作", &["--sync-tag", "桌面"], "桌面"),
     ] {
-        place.put(format!("relay/{id}/context/turn_001.json"), "{}");
+        place.send(id, "{}");
+        place.say(OTHER, json!({"sessions": {id: place.word(id, said)}}));
         place.hold_lease(id);
         take(&place, &[&[id], more].concat()).expect(0);
         assert_eq!(entry(&place, id)["sync_tag"], tag);
@@ -275,7 +273,7 @@ fn only_who_holds_the_lease_takes() {
     place.say(OTHER, json!({"sessions": {}, "leases": lease}));
     take(&place, &[ID])
         .expect(1)
-        .says(&["is held by 笔记本", "lease take"]);
+        .says(&["笔记本", "lease release", "lease steal"]);
     take(&place, &[ID, "--force"]).expect(1);
     assert_eq!(before, place.apart_from_own());
     assert!(place.acts().is_empty());
@@ -319,6 +317,7 @@ fn what_may_be_still_on_its_way_is_refused() {
         .expect(1)
         .says(&["still on its way", "it has no session.json"]);
     std::fs::write(there.join("session.json"), "{\"session_id\": \"another\"}").unwrap();
+    place.sent(ID);
     take(&place, &[ID])
         .expect(1)
         .says(&["another session of the same name", "wbhome mv"]);
@@ -333,6 +332,176 @@ fn what_may_be_still_on_its_way_is_refused() {
     take(&place, &[ID, "--force"]).expect(0);
     assert_eq!(entry(&place, ID)["session_id"], "another");
     assert!(is_taken(&place));
+}
+
+/// What a device says that has sent a session, when only a part of it has arrived, is what tells that.
+#[test]
+fn what_nobody_says_to_have_sent_is_taken_only_by_force() {
+    let place = differing();
+    let before = place.apart_from_own();
+    let unsaid = "it is not known yet what was sent, because the file of the device that sent it has not arrived";
+    let hints = ["wait until the sync client is done", "--force"];
+    let word = place.word(ID, "工作");
+    let own = |version: &str| {
+        let sent = json!({ID: {"tag": "工作", "at": NOW, "version": version}});
+        let leases = json!({ID: {"epoch": 1, "since": NOW}});
+        place.say(&place.device(), json!({"sessions": sent, "leases": leases}));
+    };
+    // No file of another device, one that knows nothing of it, one that does not say what it was.
+    std::fs::remove_file(place.relay().join(format!(".leases/{OTHER}.json"))).unwrap();
+    take(&place, &[ID])
+        .expect(1)
+        .says(&[unsaid, hints[0], hints[1]]);
+    place.say(OTHER, json!({"sessions": {}}));
+    take(&place, &[ID]).expect(1).says(&[unsaid]);
+    place.say(OTHER, json!({"sessions": {ID: {"tag": "工作", "at": NOW}}}));
+    take(&place, &[ID]).expect(1).says(&[unsaid]);
+    // What this home has sent before says nothing of what another has.
+    own(&"0".repeat(32));
+    take(&place, &[ID]).expect(1).says(&[unsaid]);
+    assert_eq!(before, place.apart_from_own());
+    // As soon as it is said, it is known.
+    place.say(OTHER, json!({"sessions": {ID: word}}));
+    take(&place, &[ID, "-n"]).expect(0);
+    place.say(OTHER, json!({"sessions": {}}));
+    take(&place, &[ID, "--force"]).expect(0);
+    assert!(is_taken(&place));
+
+    // One that is new here, too: half of it is a session of its own.
+    place.send(NEW, "{}\n");
+    place.hold_lease(NEW);
+    place.say(OTHER, json!({"sessions": {}}));
+    take(&place, &[NEW]).expect(1).says(&[unsaid]);
+    std::fs::remove_file(place.relay().join(NEW).join("session.json")).unwrap();
+    place.sent(NEW);
+    let ran = take(&place, &[NEW]);
+    ran.expect(1).says(&["it has no session.json"]);
+    assert!(!ran.stderr.contains("former"), "{ran:?}");
+    assert!(!place.home().join("sessions").join(NEW).exists());
+    take(&place, &[NEW, "--force"]).expect(0);
+}
+
+#[test]
+fn what_this_home_has_sent_is_gone_back_to_only_by_force() {
+    let place = differing();
+    let before = place.apart_from_own();
+    let leases = json!({ID: {"epoch": 1, "since": NOW}});
+    let own = json!({"sessions": {ID: place.word(ID, "工作")}, "leases": leases});
+    place.say(&place.device(), own);
+    // Also when another device has taken that since.
+    for others in [json!({}), json!({ID: place.word(ID, "工作")})] {
+        place.say(OTHER, json!({"sessions": others}));
+        take(&place, &[ID]).expect(1).says(&[
+            "holds what this home has sent; taking it would go back to that",
+            "`wbhome relay sync`",
+            "--force",
+        ]);
+    }
+    assert_eq!(before, place.apart_from_own());
+    take(&place, &[ID, "--force"]).expect(0);
+    assert!(is_taken(&place));
+    // Of one that is gone here it is the way back.
+    std::fs::remove_dir_all(place.home().join("sessions").join(ID)).unwrap();
+    take(&place, &[ID]).expect(0);
+}
+
+/// Logs are no part of what a device says to have sent: one sends them, another does not.
+#[test]
+fn a_version_is_the_same_with_logs_and_without() {
+    for logs in [false, true] {
+        let place = differing();
+        place.put_home(
+            "wbhome.toml",
+            format!(
+                "[relay]\ndir = {:?}\nmode = \"clone\"\nlogs = {logs}\n",
+                place.relay()
+            ),
+        );
+        place.put(format!("relay/{ID}/logs/run.log"), "theirs\n");
+        take(&place, &[ID]).expect(0);
+        let log = place.home_text(&format!("sessions/{ID}/logs/run.log"));
+        assert_eq!(log, if logs { "theirs\n" } else { "line\n" });
+    }
+}
+
+#[test]
+fn what_file_managers_leave_is_no_difference_and_stays_where_it_is() {
+    let place = differing();
+    place.put_home(&format!("sessions/{ID}/artifacts/desktop.ini"), "of here\n");
+    place.put_home(&format!("sessions/{ID}/.DS_Store"), "of here\n");
+    place.put_home(
+        &format!("sessions/{ID}/gone/Thumbs.db"),
+        "of a folder that goes\n",
+    );
+    place.put_home(
+        &format!("sessions/{ID}/both/Icon\r"),
+        "of a place that is taken\n",
+    );
+    place.put_home(&format!("sessions/{ID}/logs/.directory"), "of here\n");
+    std::fs::create_dir_all(place.relay().join(ID).join("artifacts")).unwrap();
+    // A link of that name is somebody's.
+    std::fs::create_dir(place.relay().join(ID).join("both")).unwrap();
+    symlink("x", place.relay().join(ID).join("both/Icon\r")).unwrap();
+    place.put(format!("relay/{ID}/artifacts/.DS_Store"), "theirs\n");
+    place.put(format!("relay/{ID}/.DS_Store"), "theirs\n");
+    place.sent(ID);
+    let contents = place.contents();
+    let ran = take(&place, &[ID]);
+    ran.expect(0);
+    for name in [".DS_Store", "desktop.ini", "Thumbs.db", ".directory"] {
+        assert!(!ran.stdout.contains(name), "{ran:?}");
+    }
+    let session = place.home().join("sessions").join(ID);
+    for kept in [".DS_Store", "artifacts/desktop.ini", "logs/.directory"] {
+        assert_eq!(
+            std::fs::read_to_string(session.join(kept)).unwrap(),
+            "of here\n",
+            "{kept}"
+        );
+    }
+    assert!(!session.join("artifacts/.DS_Store").exists() && !session.join("gone").exists());
+    assert_eq!(
+        std::fs::read_link(session.join("both/Icon\r")).unwrap(),
+        Path::new("x")
+    );
+    // What has no place any more is in the trash.
+    place.nothing_lost(&contents);
+
+    // They alone are no difference, and no version.
+    place.say(&place.device(), json!({"leases": {}}));
+    let again = take(&place, &[ID]);
+    again.expect(0);
+    assert!(again.stdout.contains("nothing to do"), "{again:?}");
+    place.put(format!("relay/{NEW}/.DS_Store"), "x");
+    place.hold_lease(NEW);
+    take(&place, &[NEW, "--force"])
+        .expect(1)
+        .says(&["holds no file"]);
+}
+
+#[test]
+fn what_will_be_in_the_way_later_is_said() {
+    let place = Place::with_relay();
+    place.send(NEW, "{}\n");
+    place.hold_lease(NEW);
+    take(&place, &[NEW]).expect(0);
+    let copy = "20240611_副本";
+    let record = place.relay().join(NEW).join("session.json");
+    place.send(copy, "{}\n");
+    std::fs::copy(record, place.relay().join(copy).join("session.json")).unwrap();
+    for name in ["a:b", "CON", "x.tmp", "~$计划", "\u{1b}[31mred"] {
+        place.put(format!("relay/{copy}/artifacts/{name}"), "x");
+    }
+    place.sent(copy);
+    place.hold_lease(copy);
+    let ran = take(&place, &[copy]);
+    let twin = format!("`{copy}` has the session_id of `{NEW}`");
+    ran.expect(0).says(&[
+        &twin,
+        "`relay sync` will hold it back for a name: artifacts/CON: con is the name of a device",
+        "2 more names",
+    ]);
+    assert!(!ran.stderr.contains('\u{1b}'), "{ran:?}");
 }
 
 #[test]
@@ -412,7 +581,7 @@ fn hostile_content_is_taken_and_followed_nowhere() {
         place.put(format!("relay/{ID}/{name}"), "x");
     }
     // What the device says of itself is as hostile.
-    let sent = json!({ID: {"tag": "\u{1b}]0;x", "at": NOW}});
+    let sent = json!({ID: place.word(ID, "\u{1b}]0;x")});
     place.say(
         OTHER,
         json!({"name": "\u{1b}[31m\u{202e}x", "sessions": sent}),
@@ -477,6 +646,7 @@ fn what_can_not_be_read_is_not_taken() {
     let place = differing();
     let before = place.apart_from_own();
     let closed = place.put(format!("relay/{ID}/memory/秘密.md"), "x");
+    place.sent(ID);
     std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o000)).unwrap();
     let Some(ran) = run_unprivileged(&place, &["relay", "take", ID]) else {
         return;
@@ -559,7 +729,7 @@ fn a_version_that_is_being_synced_is_never_half_taken() {
         });
         for _ in 0..6 {
             let before = place.apart_from_own();
-            let ran = take(&place, &[ID]);
+            let ran = take(&place, &[ID, "--force"]);
             if ran.code == Some(0) {
                 let read = |n| place.home_text(&format!("sessions/{ID}/memory/{n}.md"));
                 let rounds: Vec<u64> = (0..40).map(|n| read(n).parse().unwrap()).collect();
@@ -574,7 +744,7 @@ fn a_version_that_is_being_synced_is_never_half_taken() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    place.ok(["relay", "take", ID]);
+    place.ok(["relay", "take", ID, "--force"]);
     assert!(is_taken(&place));
 }
 
@@ -586,6 +756,7 @@ fn a_full_disk_changes_nothing() {
     };
     let place = differing();
     place.put(format!("relay/{ID}/artifacts/large"), vec![7; 6 << 20]);
+    place.sent(ID);
     // The home lies on the small disk, and the relay does not.
     let small = disk.path().join("workbuddy_home");
     tool(
@@ -606,6 +777,7 @@ fn a_full_disk_changes_nothing() {
     assert_eq!(before, tree(&small.join("sessions")));
     assert!(place.names(".wbhome/tmp").is_empty() && place.acts().is_empty());
     std::fs::remove_file(place.relay().join(ID).join("artifacts/large")).unwrap();
+    place.sent(ID);
     take(&place, &[ID]).expect(0);
 }
 
@@ -637,8 +809,9 @@ mod killed {
         for (failpoint, begun) in [
             ("relay-take.built", false),
             ("relay-take.noted", false),
-            ("journal.begun", true),
-            ("mend.put-away", true),
+            ("journal.begun", false),
+            ("relay-take.away", false),
+            ("journal.turned", true),
             ("journal.renamed", true),
             ("mend.unarchived", true),
             ("mend.labelled", true),

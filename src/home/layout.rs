@@ -13,7 +13,15 @@ use crate::disk;
 pub const FORMAT: u64 = 1;
 
 /// The folders of a session, each a kind of content.
-pub const KINDS: [&str; 4] = ["context", "memory", "artifacts", "logs"];
+pub const KINDS: [&str; 4] = ["context", "memory", "artifacts", LOGS];
+
+/// The folder of a session that holds its logs, which stay here unless somebody says otherwise.
+pub const LOGS: &str = "logs";
+
+/// Whether something below a session is its folder of logs, or in it.
+pub fn is_log(path: &Path) -> bool {
+    path.starts_with(LOGS)
+}
 
 /// How far a home is trusted. One that was merely found from the current folder, or that another user owns,
 /// is read, but its configured commands are not run, its journal not settled and its git configuration not

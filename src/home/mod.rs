@@ -53,7 +53,7 @@ pub use id::{LONGEST_ADOPTED, LONGEST_NEW, SessionId, folded};
 pub use index::{Index, Item, Shape};
 pub use index_file::IndexFile;
 pub use init::{Initialised, init, layout};
-pub use layout::{FORMAT, Home, KINDS, Trust};
+pub use layout::{FORMAT, Home, KINDS, LOGS, Trust, is_log};
 pub use leases::{HeldBy, Leases, PassedOver};
 pub use lock::LockedHome;
 pub use measure::{Counts, Tally, measure, turn_number};

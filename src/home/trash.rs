@@ -169,14 +169,23 @@ pub fn let_go(home: &LockedHome, act: &str, why: &str) -> Result<()> {
     disk::replace(&path, former.as_deref(), &text_of(&folder, &note)?, 0o600).map(|_| ())
 }
 
-/// A folder of its own for each act: `<stamp>`, and with `-2` … when the second has had several.
+/// A folder of its own for each act: `<stamp>`, and with `-2` … when the second has had several. The newest has the
+/// highest number, also where one of them is gone again.
 fn new_folder(home: &LockedHome, context: &Context) -> Result<PathBuf> {
     let trash = home.trash();
     disk::create_private_folder(&trash)?;
     let fail = |e| Error::io("can not write to", &trash, e);
     let dir = disk::Dir::open(&trash).map_err(fail)?;
     let stamp = context.clock.stamp();
-    for n in 1u64.. {
+    let names = dir.names().map_err(fail)?;
+    let numbers = names.iter().filter_map(|(name, _)| {
+        let number = name.to_str()?.strip_prefix(stamp.as_str())?;
+        match number {
+            "" => Some(1),
+            number => number.strip_prefix('-')?.parse::<u64>().ok(),
+        }
+    });
+    for n in numbers.max().map_or(1, |last| last.saturating_add(1)).. {
         let name = match n {
             1 => stamp.clone(),
             n => format!("{stamp}-{n}"),
@@ -236,7 +245,16 @@ mod tests {
             shown(&home, &at),
             ".wbhome/trash/20240615T120000Z-3/_/note.json"
         );
-        let own = RelPath::new(".wbhome/trash/20240615T120000Z").unwrap();
+
+        // One that was brought back leaves no gap that a later one would fall into.
+        disk::remove_tree(
+            &disk::Dir::open(home.trash()).unwrap(),
+            OsStr::new("20240615T120000Z"),
+        )
+        .unwrap();
+        let at = keep_before(&home, "index.json", b"x", None, "a test", &place.context()).unwrap();
+        assert!(shown(&home, &at).contains("20240615T120000Z-4/"));
+        let own = RelPath::new(".wbhome/trash/20240615T120000Z-2").unwrap();
         assert!(put(&home, &own, "", &place.context()).is_err());
     }
 }

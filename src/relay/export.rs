@@ -56,7 +56,7 @@ pub struct Request {
 
 /// What is exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A whole session, as a pack.
     Session,
@@ -68,7 +68,7 @@ pub enum Kind {
 
 /// Where it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum From {
     /// In `sessions/`.
     Folder,
@@ -78,7 +78,7 @@ pub enum From {
 
 /// Where a secret stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// In what a file holds.
     Content,
@@ -202,9 +202,12 @@ pub fn plan(home: &Home, request: &Request, check: &Check, context: &Context) ->
     let mut plan = Plan::default();
     let mut taken = BTreeSet::new();
     for wanted in &request.items {
-        match export.prepare(wanted, &mut taken) {
+        match export.prepare(wanted, &taken) {
             Ok(ready) if ready.is_held(request) => plan.held_back.push(ready.item),
-            Ok(ready) => plan.items.push(ready.item),
+            Ok(ready) => {
+                taken.insert(ready.name);
+                plan.items.push(ready.item);
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
             Err(error) => plan.refused.push(export.refused(wanted, &error)),
         }
@@ -221,10 +224,16 @@ pub fn apply(home: &Home, request: &Request, check: &Check, context: &Context) -
     let mut outcome = Outcome::default();
     let mut taken = BTreeSet::new();
     for wanted in &request.items {
-        let done = export.prepare(wanted, &mut taken);
-        match done.and_then(|ready| export.write(ready)) {
-            Ok(Done::Exported(item)) => outcome.exported.push(item),
-            Ok(Done::HeldBack(item)) => outcome.held_back.push(item),
+        let done = export.prepare(wanted, &taken).and_then(|ready| {
+            let name = ready.name.clone();
+            Ok((name, export.write(ready)?))
+        });
+        match done {
+            Ok((name, Done::Exported(item))) => {
+                taken.insert(name);
+                outcome.exported.push(item);
+            }
+            Ok((_, Done::HeldBack(item))) => outcome.held_back.push(item),
             Err(error) if error.kind() == ErrorKind::Interrupted => {
                 outcome.interrupted = true;
                 break;
@@ -307,6 +316,13 @@ impl<'a> Export<'a> {
             false => Path::new(id.as_str()).join(rel),
         };
         self.check.shown(&path).into()
+    }
+
+    /// An error about a name that another item has.
+    fn taken(&self, name: &OsString) -> Error {
+        Error::failed("is the name of another item, too:")
+            .at(self.request.to.join(name))
+            .hint("export the two into two folders")
     }
 
     /// An error about what stands under a name in the folder already.

@@ -32,6 +32,7 @@ pub struct Request {
 #[derive(Debug, Serialize)]
 pub struct Plan {
     /// The session.
+    #[serde(rename = "id")]
     pub session: SessionId,
     /// The relay.
     pub relay: WirePath,
@@ -78,7 +79,7 @@ impl Outcome {
 #[derive(Serialize)]
 struct Origin<'p> {
     format: u64,
-    session: &'p SessionId,
+    id: &'p SessionId,
     relay: &'p WirePath,
     sent_by: &'p Option<Sender>,
     lease: &'p Option<Holder>,
@@ -92,7 +93,7 @@ struct Origin<'p> {
 #[derive(Deserialize)]
 struct Noted {
     format: u64,
-    session: String,
+    id: String,
 }
 
 /// The format of the note.
@@ -176,7 +177,7 @@ fn refuse_other_note(path: &Path, id: &SessionId) -> Result<Option<Vec<u8>>> {
     let content = disk::read_small(path, 16 << 20).ok().flatten();
     let noted = content.filter(|content| {
         let noted = serde_json::from_slice::<Noted>(content);
-        noted.is_ok_and(|noted| noted.format == FORMAT && noted.session == id.as_str())
+        noted.is_ok_and(|noted| noted.format == FORMAT && noted.id == id.as_str())
     });
     match noted {
         Some(content) => Ok(Some(content)),
@@ -210,7 +211,7 @@ impl Plan {
     fn origin(&self, at: Timestamp) -> Result<Vec<u8>> {
         let origin = Origin {
             format: FORMAT,
-            session: &self.session,
+            id: &self.session,
             relay: &self.relay,
             sent_by: &self.sender,
             lease: &self.lease,

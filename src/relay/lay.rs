@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 
+use super::below::Below;
 use super::standing::{Item, Side};
 use crate::base::{Context, Error, Result, Total, human};
 use crate::disk::{self, Buffers, CopyError, Digest, Dir, FileKind, Identity, Meta, Xattrs};
@@ -64,8 +65,9 @@ pub(super) fn lay(into: &Dir, pieces: &[Piece], context: &Context) -> Result<Lai
             .iter()
             .filter(|p| p.item.meta.kind == FileKind::Folder)
     };
+    let mut made = Below::new(into);
     for piece in folders() {
-        into.make_beneath(piece.path)
+        made.make(piece.path)
             .map_err(|e| unwritten(piece.path, e))?;
     }
     let content: Vec<&Piece> = pieces
@@ -78,14 +80,14 @@ pub(super) fn lay(into: &Dir, pieces: &[Piece], context: &Context) -> Result<Lai
     };
     context.progress.stage("copying", total);
     let (laid, restless) = (Mutex::new(Laid::default()), AtomicBool::new(false));
-    let done = content
-        .par_iter()
-        .try_for_each_init(Buffers::new, |buffers, piece| {
+    let done = content.par_iter().try_for_each_init(
+        || Hand::new(into),
+        |hand, piece| {
             context.stop.check()?;
             if restless.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            let done = one(into, piece, buffers, context);
+            let done = hand.one(piece, context);
             context.progress.advance(1, piece.item.bytes());
             let Ok(mut laid) = laid.lock() else {
                 return Ok(());
@@ -102,12 +104,13 @@ pub(super) fn lay(into: &Dir, pieces: &[Piece], context: &Context) -> Result<Lai
                 Err(Trouble::Fatal(error)) => return Err(error),
             }
             Ok(())
-        });
+        },
+    );
     context.progress.finish();
     done?;
     // Deepest first, so that dressing one does not change another's time.
     for piece in folders().collect::<Vec<_>>().into_iter().rev() {
-        dress_folder(into, piece).map_err(|e| unwritten(piece.path, e))?;
+        dress_folder(&mut made, piece).map_err(|e| unwritten(piece.path, e))?;
     }
     let mut laid = laid.into_inner().unwrap_or_default();
     laid.restless = restless.into_inner();
@@ -118,8 +121,8 @@ fn unwritten(path: &Path, error: std::io::Error) -> Error {
     Error::io("can not write a copy of", path, error)
 }
 
-fn dress_folder(into: &Dir, piece: &Piece) -> std::io::Result<()> {
-    let copy = into.open_beneath(piece.path)?;
+fn dress_folder(made: &mut Below, piece: &Piece) -> std::io::Result<()> {
+    let copy = made.open(piece.path)?;
     if let Some((uid, gid)) = piece.owner {
         copy.set_owner(uid, gid)?;
     }
@@ -127,29 +130,60 @@ fn dress_folder(into: &Dir, piece: &Piece) -> std::io::Result<()> {
     copy.set_time(piece.item.meta.mtime)
 }
 
-fn one(into: &Dir, piece: &Piece, buffers: &mut Buffers, context: &Context) -> Result<(), Trouble> {
-    let fatal = |e| Trouble::Fatal(unwritten(piece.path, e));
-    let parent = piece.path.parent().unwrap_or(Path::new(""));
-    let name = piece.path.file_name().unwrap_or_default();
-    let to = into.make_beneath(parent).map_err(fatal)?;
-    if let Some(target) = &piece.item.link {
-        to.symlink(target, name).map_err(fatal)?;
-        if let Some((uid, gid)) = piece.owner {
-            to.set_owner_of(name, uid, gid).map_err(fatal)?;
+/// What copies one file after the other.
+struct Hand<'s> {
+    buffers: Buffers,
+    to: Below<'s>,
+    /// Of each side that something is copied from.
+    from: Vec<(&'s Side, Below<'s>)>,
+}
+
+impl<'s> Hand<'s> {
+    fn new(into: &'s Dir) -> Self {
+        Hand {
+            buffers: Buffers::new(),
+            to: Below::new(into),
+            from: Vec::new(),
         }
-        return to.set_time_of(name, piece.item.meta.mtime).map_err(fatal);
     }
-    let from = piece.from.dir.open_beneath(parent).map_err(unread)?;
-    match file(&from, &to, name, piece, buffers, context) {
-        Err(CopyError::Read(error)) => Err(unread(error)),
-        Err(CopyError::Write(error)) => Err(fatal(error)),
-        Err(CopyError::Stopped) => Err(match context.stop.check() {
-            Err(interrupted) => Trouble::Fatal(interrupted),
-            Ok(()) => Trouble::Restless,
-        }),
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Trouble::Restless),
+
+    fn one(&mut self, piece: &Piece<'s>, context: &Context) -> Result<(), Trouble> {
+        let fatal = |e| Trouble::Fatal(unwritten(piece.path, e));
+        let parent = piece.path.parent().unwrap_or(Path::new(""));
+        let name = piece.path.file_name().unwrap_or_default();
+        let to = self.to.make(parent).map_err(fatal)?;
+        if let Some(target) = &piece.item.link {
+            to.symlink(target, name).map_err(fatal)?;
+            if let Some((uid, gid)) = piece.owner {
+                to.set_owner_of(name, uid, gid).map_err(fatal)?;
+            }
+            return to.set_time_of(name, piece.item.meta.mtime).map_err(fatal);
+        }
+        let from = folders_of(&mut self.from, piece.from);
+        let from = from.open(parent).map_err(unread)?;
+        match file(from, to, name, piece, &mut self.buffers, context) {
+            Err(CopyError::Read(error)) => Err(unread(error)),
+            Err(CopyError::Write(error)) => Err(fatal(error)),
+            Err(CopyError::Stopped) => Err(match context.stop.check() {
+                Err(interrupted) => Trouble::Fatal(interrupted),
+                Ok(()) => Trouble::Restless,
+            }),
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Trouble::Restless),
+        }
     }
+}
+
+fn folders_of<'f, 's>(
+    all: &'f mut Vec<(&'s Side, Below<'s>)>,
+    side: &'s Side,
+) -> &'f mut Below<'s> {
+    let known = all.iter().position(|(known, _)| std::ptr::eq(*known, side));
+    let at = known.unwrap_or_else(|| {
+        all.push((side, Below::new(&side.dir)));
+        all.len() - 1
+    });
+    &mut all[at].1
 }
 
 /// What is gone, or is of another kind by now, is not unreadable: it has changed.

@@ -6,6 +6,7 @@
 //! itself stands in a file of its own (`devices`); what was heard of the others, and when, in the home (`seen`).
 
 mod agree;
+mod below;
 mod carry;
 mod claim;
 mod compare;

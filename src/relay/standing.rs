@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
+use super::below::Below;
+use super::side::is_left_by_others;
 use crate::base::{Error, Result, Stop};
 use crate::disk::{self, Dir, FileKind, Meta};
 
@@ -39,6 +41,8 @@ pub(super) struct Side {
     pub top: Meta,
     /// Everything below that can be copied, a folder before what is in it.
     pub items: BTreeMap<PathBuf, Item>,
+    /// Files that file managers and sync clients leave everywhere: nobody's work, and no part of a version.
+    pub left_by_others: BTreeMap<PathBuf, Item>,
     /// FIFOs, sockets and devices.
     pub special: Vec<(PathBuf, FileKind)>,
     /// What could not be looked at, and why; the folder itself as an empty path.
@@ -60,48 +64,63 @@ impl Side {
             dir,
             top,
             items: BTreeMap::new(),
+            left_by_others: BTreeMap::new(),
             special: Vec::new(),
             unread: Vec::new(),
         };
+        let mut links = Vec::new();
         for folder in tree.folders {
             side.unread.extend(folder.unreadable);
             for entry in folder.entries {
-                side.add(folder.rel.join(&entry.name), &folder.rel, &entry);
+                let path = folder.rel.join(&entry.name);
+                match entry.meta.kind {
+                    FileKind::Symlink => links.push((path, entry.meta)),
+                    _ => side.add(path, &entry),
+                }
             }
         }
+        side.add_links(links);
         Ok(side)
     }
 
-    fn add(&mut self, path: PathBuf, parent: &Path, entry: &disk::Entry) {
-        let link = match entry.meta.kind {
-            FileKind::File | FileKind::Folder => None,
-            FileKind::Symlink => {
-                let target = self.dir.open_beneath(parent);
-                match target.and_then(|dir| dir.read_link(&entry.name)) {
-                    Ok(target) => Some(target),
-                    Err(error) => {
-                        self.unread.push((path, crate::base::human::io(&error)));
-                        return;
-                    }
-                }
-            }
-            kind => {
-                self.special.push((path, kind));
-                return;
-            }
+    fn add(&mut self, path: PathBuf, entry: &disk::Entry) {
+        let item = Item {
+            meta: entry.meta,
+            link: None,
         };
-        let meta = entry.meta;
-        self.items.insert(path, Item { meta, link });
+        match entry.meta.kind {
+            FileKind::File if is_left_by_others(&entry.name) => {
+                self.left_by_others.insert(path, item);
+            }
+            FileKind::File | FileKind::Folder => drop(self.items.insert(path, item)),
+            kind => self.special.push((path, kind)),
+        }
+    }
+
+    fn add_links(&mut self, links: Vec<(PathBuf, Meta)>) {
+        let mut folders = Below::new(&self.dir);
+        for (path, meta) in links {
+            let parent = folders.open(path.parent().unwrap_or(Path::new("")));
+            let name = path.file_name().unwrap_or_default();
+            match parent.and_then(|dir| dir.read_link(name)) {
+                Ok(target) => {
+                    let link = Some(target);
+                    self.items.insert(path, Item { meta, link });
+                }
+                Err(error) => self.unread.push((path, crate::base::human::io(&error))),
+            }
+        }
     }
 
     /// Whether nothing has changed between the two looks.
     pub fn is_as(&self, other: &Side) -> bool {
-        let items = self.items.iter().zip(&other.items);
-        self.top.same_state(&other.top)
-            && self.items.len() == other.items.len()
-            && items
-                .into_iter()
-                .all(|((path, item), (other, then))| path == other && item.is_as(then))
+        self.top.same_state(&other.top) && self.holds_as(other)
+    }
+
+    /// Whether nothing in it has changed between the two looks. A rename changes the folder itself.
+    pub fn holds_as(&self, other: &Side) -> bool {
+        are_as(&self.items, &other.items)
+            && are_as(&self.left_by_others, &other.left_by_others)
             && self.special == other.special
             && self.unread == other.unread
     }
@@ -120,6 +139,12 @@ impl Side {
         });
         links.collect()
     }
+}
+
+fn are_as(items: &BTreeMap<PathBuf, Item>, then: &BTreeMap<PathBuf, Item>) -> bool {
+    let mut both = items.iter().zip(then);
+    items.len() == then.len()
+        && both.all(|((path, item), (was, then))| path == was && item.is_as(then))
 }
 
 /// Whether a link at `path` below the session leads out of it, by the letter.

@@ -2,7 +2,7 @@
 //!
 //! It is copied beside its place and compared; the relay is looked at again, and when it is still the same the former
 //! version goes into the trash and the new one takes its place, by journaled steps: a kill leaves the one or the other.
-//! What the relay leaves out, such as logs, is carried over from the former one.
+//! What the relay leaves out, such as logs and what file managers leave, is carried over from the former one.
 
 use std::path::Path;
 
@@ -16,13 +16,18 @@ use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Stop, human};
 use crate::disk::{Dir, FileKind};
 use crate::home::mend;
-use crate::home::{Entry, Home, Index, IndexFile, Record, SessionId, candidates, matching};
+use crate::home::{
+    Entry, Home, Index, IndexFile, LOGS, Record, SessionId, candidates, is_log, matching,
+};
 use crate::sessions::new::check_tag;
 use crate::state::Agent;
 
 mod apply;
 mod compare;
+mod former;
 mod refuse;
+mod settle;
+mod warn;
 
 pub use apply::{Outcome, apply};
 use compare::Compared;
@@ -53,6 +58,7 @@ pub struct Kept {
 #[derive(Debug, Serialize)]
 pub struct Plan {
     /// The session.
+    #[serde(rename = "id")]
     pub session: SessionId,
     /// The relay.
     pub relay: WirePath,
@@ -107,13 +113,6 @@ impl Plan {
     }
 }
 
-/// The folder of a session that the relay leaves out unless it is told otherwise.
-const LOGS: &str = "logs";
-
-fn is_log(path: &Path) -> bool {
-    path.starts_with(LOGS)
-}
-
 /// What taking the version would do.
 ///
 /// # Errors
@@ -143,13 +142,17 @@ pub fn plan(
     plan.refuse_unread(home, relay)?;
     plan.refuse_alike(home)?;
     let record = Record::read(&plan.there.dir);
-    plan.refuse_half(home, &index, relay, &record, request.force, context)?;
+    plan.refuse_empty(relay)?;
+    if !request.force {
+        plan.refuse_half(relay, &record, context)?;
+        plan.refuse_another(home, &index, relay, &record)?;
+    }
     refuse_at_work(home, &index, &plan.session, agents)?;
-    Ok(Plan {
-        // With `force` a torn record costs the entry its details, and nothing else.
-        record: record.unwrap_or_default(),
-        ..plan
-    })
+    // With `force` a torn record costs the entry its details, and nothing else.
+    let record = record.unwrap_or_default();
+    let mut plan = Plan { record, ..plan };
+    plan.warn(&index);
+    Ok(plan)
 }
 
 /// The session that is meant: one of the relay, else one of the home, which the relay then does not have.
@@ -251,12 +254,7 @@ fn compared(
         compared,
     };
     plan.count();
-    if !plan.new && plan.sync_tag.is_none() && entry.and_then(Entry::sync_tag).is_none() {
-        let quoted = human::quoted(Path::new(plan.session.as_str()));
-        plan.warnings.push(format!(
-            "it carries no sync tag, so that it does not travel from here: `wbhome label {quoted} --sync-tag TAG` gives it one"
-        ));
-    }
+    plan.warn_without_tag(entry);
     Ok(plan)
 }
 
@@ -300,3 +298,6 @@ impl Plan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

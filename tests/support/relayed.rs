@@ -1,10 +1,10 @@
 //! A relay folder that a home is bound to, and what another device has sent there.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{NOW, Place, Ran, has_tool, is_root};
+use super::{NOW, Place, Ran, has_tool, is_root, tree};
 
 /// The other device.
 pub const OTHER: &str = "00000000000000000000000000000001";
@@ -57,10 +57,14 @@ impl Place {
         self.put(format!("relay/.leases/{device}.json"), said.to_string());
     }
 
-    /// The other device says that it has sent a session, an hour ago.
+    /// The other device says that it has sent a session as it is in the relay now, an hour ago.
     pub fn sent(&self, id: &str) {
-        let sent = json!({"tag": "工作", "at": "2024-06-15T11:00:00Z"});
-        self.say(OTHER, json!({"sessions": {id: sent}}));
+        self.say(OTHER, json!({"sessions": {id: self.word(id, "工作")}}));
+    }
+
+    /// What a device says of a session that it has sent.
+    pub fn word(&self, id: &str, tag: &str) -> Value {
+        json!({"tag": tag, "at": "2024-06-15T11:00:00Z", "version": version_of(&self.relay().join(id))})
     }
 
     /// A session of the other device in the relay: a record, and a turn of that text.
@@ -82,6 +86,38 @@ impl Place {
             json!({"leases": {id: {"epoch": 1, "since": NOW}}}),
         );
     }
+}
+
+/// The digest of a version: of its files and links by path, without logs and what file managers leave.
+fn version_of(folder: &Path) -> String {
+    use base64::Engine as _;
+    use std::os::unix::ffi::OsStringExt as _;
+    let mut names: Vec<(PathBuf, super::Entry)> = tree(folder)
+        .into_iter()
+        .map(|(path, entry)| (std::ffi::OsString::from_vec(path).into(), entry))
+        .filter(|(path, entry): &(PathBuf, super::Entry)| {
+            let left = entry.kind == 'f' && path.ends_with(".DS_Store");
+            matches!(entry.kind, 'f' | 'l') && !path.starts_with("logs") && !left
+        })
+        .collect();
+    names.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut hasher = blake3::Hasher::new();
+    for (path, entry) in names {
+        let value = match entry.kind {
+            'l' => base64::engine::general_purpose::STANDARD.encode(entry.content),
+            _ => entry.content,
+        };
+        let kind = entry.kind.to_string();
+        for part in [
+            path.as_os_str().as_encoded_bytes(),
+            kind.as_bytes(),
+            value.as_bytes(),
+        ] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
 }
 
 /// Runs the program as somebody who may not read everything: root gives that up. `None`, and said so, where it can not.

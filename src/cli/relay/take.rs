@@ -34,14 +34,14 @@ pub(super) fn run(
     ctx: &Context,
 ) -> Result<Exit> {
     let home = place::open(global)?;
-    let mut relay = place::open_relay(&home)?;
     let request = Request {
         session: args.session,
         sync_tag: args.sync_tag,
         force: args.force,
     };
-    let agents = place::agents_or_refuse(&home)?;
     if global.dry_run {
+        let relay = place::open_relay(&home)?;
+        let agents = place::agents_or_refuse(&home)?;
         let plan = take::plan(&home, &relay, &request, &agents, ctx)?;
         warn(&plan, console);
         console.result("relay-take-plan/1", &plan, |out| {
@@ -53,7 +53,9 @@ pub(super) fn run(
         return Ok(Exit::Done);
     }
     let locked = place::lock(&home, "relay take", global, console, ctx)?;
-    let plan = take::plan(&locked, &relay, &request, &agents, ctx)?;
+    let mut relay = place::open_relay(&locked)?;
+    let agents = || place::agents_or_refuse(&locked);
+    let plan = take::plan(&locked, &relay, &request, &agents()?, ctx)?;
     let outcome = take::apply(&locked, &mut relay, plan, &request, &agents, ctx)?;
     warn(&outcome.done, console);
     for left in &outcome.left {

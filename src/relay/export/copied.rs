@@ -62,6 +62,7 @@ impl Copying<'_> {
             return Ok(false);
         };
         publish(export, &mut copy, &name)?;
+        export.to.sync().map_err(|e| unwritten(export, e))?;
         Ok(true)
     }
 

@@ -1,7 +1,7 @@
 //! One item before it is written: where it is read, what it becomes, and what the look has found.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::look::{Looked, Looking};
@@ -9,7 +9,7 @@ use super::source::Source;
 use super::{Export, Item, Kind, LeftOut, Request, Wanted, names};
 use crate::base::{Error, Result, human};
 use crate::disk::{self, Dir, Entry, FileKind};
-use crate::home::{OnFind, RelPath, SessionId};
+use crate::home::{LOGS, OnFind, RelPath, SessionId};
 use crate::pack::{self, ENDING, Flaw, FlawKind, MemberKind, Survey};
 
 /// An item that has been looked at.
@@ -55,8 +55,8 @@ impl Ready {
 }
 
 impl Export<'_> {
-    /// Opens, looks at, and says what would become of it. `taken` are the names of the items before.
-    pub(super) fn prepare(&self, wanted: &Wanted, taken: &mut BTreeSet<OsString>) -> Result<Ready> {
+    /// Opens, looks at, and says what would become of it. `taken` are the names of the items before that leave.
+    pub(super) fn prepare(&self, wanted: &Wanted, taken: &BTreeSet<OsString>) -> Result<Ready> {
         let id = &wanted.id;
         let rel = wanted.path.as_ref().filter(|path| !path.is_empty());
         let inside = rel.map(RelPath::as_path);
@@ -74,7 +74,10 @@ impl Export<'_> {
         };
         let there = self.to.find(&name);
         let there = there.map_err(|e| Error::io("can not look into", &self.request.to, e))?;
-        if there.is_some() || !taken.insert(name.clone()) {
+        if taken.contains(&name) {
+            return Err(self.taken(&name));
+        }
+        if there.is_some() {
             return Err(self.in_the_way(&name));
         }
         let survey = self.survey(id, &place)?;
@@ -235,10 +238,10 @@ impl Export<'_> {
         if !place.without_logs {
             return Ok(0);
         }
-        let logs = match source.dir.open_beneath(Path::new("logs")) {
+        let logs = match source.dir.open_beneath(Path::new(LOGS)) {
             Ok(logs) => logs,
             Err(e) if disk::is_nowhere(&e) => return Ok(0),
-            Err(e) => return Err(Error::io("can not open the folder", "logs", e)),
+            Err(e) => return Err(Error::io("can not open the folder", LOGS, e)),
         };
         let tree = disk::walk(&logs, &|_, _| false, self.context.stop)?;
         let files = tree
@@ -254,7 +257,7 @@ pub(super) fn is_file(kind: MemberKind) -> bool {
 }
 
 fn is_logs(entry: &Entry) -> bool {
-    entry.meta.kind == FileKind::Folder && entry.name == OsStr::new("logs")
+    entry.meta.kind == FileKind::Folder && entry.name == LOGS
 }
 
 fn missing(id: &SessionId, shown: &Path) -> Error {

@@ -50,7 +50,7 @@ fn export(path: Option<&str>, meanwhile: impl FnOnce(PathBuf)) -> Exported {
     let context = place.context();
     let done = {
         let export = Export::begin(&place.home, &request, &check, &context).unwrap();
-        let ready = export.prepare(&wanted, &mut BTreeSet::new()).unwrap();
+        let ready = export.prepare(&wanted, &BTreeSet::new()).unwrap();
         assert!(!ready.is_held(&request));
         meanwhile(turn);
         export.write(ready)
@@ -147,7 +147,7 @@ fn a_name_that_is_taken_meanwhile_is_left_alone() {
         let check = Check::load(None, &[]).unwrap();
         let context = place.context();
         let export = Export::begin(&place.home, &request, &check, &context).unwrap();
-        let ready = export.prepare(&wanted, &mut BTreeSet::new()).unwrap();
+        let ready = export.prepare(&wanted, &BTreeSet::new()).unwrap();
         let taken = to.path().join(&ready.name);
         fs::write(&taken, "mine").unwrap();
         let error = export.write(ready).err().unwrap();

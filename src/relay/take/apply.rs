@@ -1,26 +1,21 @@
-//! Carrying it out: a copy beside the place, a second look at the relay, and then the journal.
+//! Carrying it out: a copy beside the place, a second look at both sides, and then the journal.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::super::agree::agree;
 use super::super::lay::{self, Laid, Piece};
 use super::super::place::Relay;
 use super::super::standing::{Item, Side};
 use super::super::version::{self, ATTEMPTS};
-use super::refuse::{not_carried, refuse_unleased, unreadable};
-use super::{Plan, Request, is_log, own, plan};
-use crate::base::{Context, Error, Result, failpoint, human};
+use super::refuse::{not_carried, refuse_at_work, refuse_unleased, unreadable};
+use super::settle::{Settled, settle};
+use super::{Plan, Request, own, plan};
+use crate::base::{Context, Error, Result, failpoint};
 use crate::disk::{self, Dir, FileKind};
-use crate::home::journal::{self, Completed, Step};
-use crate::home::mend::{Mend, Seen};
-use crate::home::trash::{self, Note, Was};
-use crate::home::{Index, IndexFile, LockedHome, Scratch, SessionId};
-use crate::sessions::new_entry;
-use crate::sessions::reconcile::refresh_cache;
+use crate::home::{IndexFile, LockedHome, Scratch, SessionId, is_log};
 use crate::state::Agent;
 
 /// What has become of the session.
@@ -36,20 +31,24 @@ pub struct Outcome {
 }
 
 /// Takes the version. One that has changed since it was looked at is looked at again, with all that speaks against it.
+/// `agents` are the processes that the application has noted by then.
 ///
 /// # Errors
-/// What [`plan`] refuses; a version that changes each time that it is read; a session here that changed meanwhile; what
-/// can not be written; interruption. Where nothing was noted yet nothing has changed; else the next command goes on from
+/// What [`plan`] refuses; a version that changes each time that it is read, on either side; what can not be written; interruption. Where nothing was noted yet nothing has changed; else the next command goes on from
 /// there.
 pub fn apply(
     home: &LockedHome,
     relay: &mut Relay,
     mut plan: Plan,
     request: &Request,
-    agents: &[Agent],
+    agents: &dyn Fn() -> Result<Vec<Agent>>,
     context: &Context,
 ) -> Result<Outcome> {
-    for _ in 0..ATTEMPTS {
+    let mut synced = false;
+    for attempt in 0..ATTEMPTS {
+        if attempt > 0 {
+            plan = self::plan(home, relay, request, &agents()?, context)?;
+        }
         if plan.is_nothing() {
             agree(home, relay, &plan.session, context)?;
             return Ok(Outcome {
@@ -59,32 +58,55 @@ pub fn apply(
             });
         }
         let built = build(home, &plan, context)?;
-        let after = version::open(home, relay, &plan.session, context.stop)?;
-        if built.laid.restless || !after.is_as(&plan.there) {
-            plan = self::plan(home, relay, request, agents, context)?;
+        synced = !version::open(home, relay, &plan.session, context.stop)?.is_as(&plan.there);
+        if built.laid.restless || synced {
             continue;
         }
         if let Some((path, why)) = built.laid.unread.first_key_value() {
-            return Err(match plan.keeps_logs() && is_log(path) {
+            let carried = plan.here.as_ref();
+            let carried = carried.is_some_and(|here| here.left_by_others.contains_key(path));
+            return Err(match carried || plan.keeps_logs() && is_log(path) {
                 true => not_carried(home, &plan.session, path, why),
                 false => unreadable(relay, &plan.session, path, why),
             });
         }
         relay.read_devices()?;
         refuse_unleased(relay, &plan.session)?;
-        refuse_changed(home, &plan, context)?;
-        let outcome = settle(home, plan, built, context)?;
-        agree(home, relay, &outcome.done.session, context)?;
-        return Ok(outcome);
+        refuse_at_work(home, &IndexFile::ready(home)?, &plan.session, &agents()?)?;
+        if !is_unchanged(home, &plan, context)? {
+            continue;
+        }
+        match settle(home, &plan, built, context)? {
+            Settled::Restless => {}
+            Settled::Taken { act, mut left } => {
+                // It is taken, whatever comes of the note.
+                if let Err(error) = agree(home, relay, &plan.session, context) {
+                    left.push(format!(
+                        "that both sides are the same is not noted yet: {error}"
+                    ));
+                }
+                let done = plan;
+                return Ok(Outcome { done, act, left });
+            }
+        }
     }
-    Err(version::restless(relay, &plan.session))
+    Err(match synced {
+        true => version::restless(relay, &plan.session),
+        false => restless_here(home, &plan.session),
+    })
+}
+
+fn restless_here(home: &LockedHome, id: &SessionId) -> Error {
+    Error::failed("is being written to; it changed each time that it was read:")
+        .at(home.session(id))
+        .hint("end its session first; nothing was changed")
 }
 
 /// A version that is complete, beside its place.
-struct Built {
-    scratch: Scratch,
-    dir: Dir,
-    laid: Laid,
+pub(super) struct Built {
+    pub scratch: Scratch,
+    pub dir: Dir,
+    pub laid: Laid,
 }
 
 fn build(home: &LockedHome, plan: &Plan, context: &Context) -> Result<Built> {
@@ -154,7 +176,30 @@ fn pieces(plan: &Plan, owner: Option<(u32, u32)>) -> Vec<Piece<'_>> {
         let logs = here.items.iter().filter(|(path, _)| is_log(path));
         pieces.extend(logs.map(|(path, item)| as_it_is(path, here, item)));
     }
+    let left = left_by_others(plan, &pieces);
+    pieces.extend(left);
     pieces
+}
+
+/// What file managers have left here stays, where its folder does.
+fn left_by_others<'p>(plan: &'p Plan, pieces: &[Piece<'p>]) -> Vec<Piece<'p>> {
+    let Some(here) = &plan.here else {
+        return Vec::new();
+    };
+    let taken: BTreeMap<&Path, FileKind> = pieces
+        .iter()
+        .map(|piece| (piece.path, piece.item.meta.kind))
+        .collect();
+    let stays = |path: &Path| {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        let is_folder =
+            parent.as_os_str().is_empty() || taken.get(parent) == Some(&FileKind::Folder);
+        is_folder && !taken.contains_key(path)
+    };
+    let left = here.left_by_others.iter();
+    left.filter(|(path, _)| stays(path))
+        .map(|(path, item)| as_it_is(path, here, item))
+        .collect()
 }
 
 fn as_it_is<'s>(path: &'s Path, from: &'s Side, item: &'s Item) -> Piece<'s> {
@@ -190,160 +235,11 @@ fn sent<'s>(
     }
 }
 
-fn refuse_changed(home: &LockedHome, plan: &Plan, context: &Context) -> Result<()> {
+fn is_unchanged(home: &LockedHome, plan: &Plan, context: &Context) -> Result<bool> {
     let now = own(home, &plan.session, context.stop)?;
-    let same = match (&now, &plan.here) {
+    Ok(match (&now, &plan.here) {
         (Some(now), Some(then)) => now.is_as(then),
         (None, None) => true,
         _ => false,
-    };
-    match same {
-        true => Ok(()),
-        false => Err(Error::failed("was changed meanwhile:")
-            .at(home.session(&plan.session))
-            .hint("nothing was done; look at it, and run the command again")),
-    }
-}
-
-/// Gives the version its place; the former one goes into the trash.
-fn settle(home: &LockedHome, plan: Plan, built: Built, context: &Context) -> Result<Outcome> {
-    let id = plan.session.clone();
-    let tmp = Path::new(".wbhome/tmp").join(format!("take-{:032x}", context.clock.random()));
-    let entries = entries(&IndexFile::ready(home)?, &plan);
-    // Out of the scratch folder, which goes with this process: the journal will speak of it.
-    disk::rename_no_replace(
-        &built.scratch.path().join(id.as_str()),
-        &home.root().join(&tmp),
-    )?;
-    let mut act = None;
-    let begun = (|| {
-        if plan.here.is_some() {
-            act = Some(trash::open(home, note(&plan, context), context)?);
-        }
-        failpoint::hit("relay-take.noted");
-        let steps = steps(&plan, entries, &tmp, act.as_deref());
-        journal::begin(home, "relay take", steps, context)
-    })();
-    let pending = match begun {
-        Ok(pending) => pending,
-        Err(error) => {
-            give_up(home, &tmp, act.as_deref());
-            return Err(error);
-        }
-    };
-    let completed = pending.complete_telling(home, context)?;
-    refuse_elsewhere(home, &id, &built.dir, &completed)?;
-    refresh_cache(home, context)?;
-    Ok(Outcome {
-        act: act.filter(|act| trash::act(home, act).is_some()),
-        left: completed.left.iter().map(ToString::to_string).collect(),
-        done: plan,
     })
-}
-
-/// Nothing but a copy and a note are there, and nobody has been told of them.
-fn give_up(home: &LockedHome, tmp: &Path, act: Option<&str>) {
-    let name = tmp.file_name().unwrap_or_default();
-    let _ = Dir::open(home.tmp()).and_then(|dir| disk::remove_tree(&dir, name));
-    if let Some(act) = act {
-        let _ = trash::close(home, act);
-    }
-}
-
-fn note(plan: &Plan, context: &Context) -> Note {
-    let by = match &plan.sender {
-        Some(sender) => format!("the version of {}", human::name(&sender.name)),
-        None => "the version of the relay".to_owned(),
-    };
-    let id = human::name(plan.session.as_str());
-    Note {
-        why: format!("{id} was replaced by {by}"),
-        at: context.clock.now().to_string(),
-        command: Some("relay take".to_owned()),
-        was: vec![Was::new(folder_of(&plan.session))],
-        ..Note::default()
-    }
-}
-
-fn folder_of(id: &SessionId) -> PathBuf {
-    Path::new("sessions").join(id.as_str())
-}
-
-/// What makes the index know the session: its entry, if it has none, and what changes in one.
-fn entries(index: &Index, plan: &Plan) -> Vec<Mend> {
-    let id = &plan.session;
-    let record = plan.record.as_ref();
-    let entry = index.find(id.as_str());
-    let mut fields = Map::new();
-    if let Some(tag) = &plan.sync_tag {
-        fields.insert("sync_tag".into(), tag.as_str().into());
-    }
-    // Taken by force, it is another session.
-    let identity = record.and_then(|record| record.session_id.as_deref());
-    if let (Some(identity), Some(_)) = (identity, entry) {
-        fields.insert("session_id".into(), identity.into());
-    }
-    let entry = entry.cloned().unwrap_or_else(|| new_entry(id, record));
-    let mut steps = vec![Mend::Unarchived {
-        entry: entry.fields().clone(),
-        archive: None,
-    }];
-    if !fields.is_empty() {
-        steps.push(Mend::Label {
-            id: id.to_string(),
-            fields: fields.into_iter().collect::<Map<String, Value>>(),
-        });
-    }
-    steps
-}
-
-fn steps(plan: &Plan, entries: Vec<Mend>, tmp: &Path, act: Option<&str>) -> Vec<Step> {
-    let path = folder_of(&plan.session);
-    let mut steps = Vec::new();
-    if let (Some(here), Some(act)) = (&plan.here, act) {
-        let step = Mend::PutAway {
-            lies: Was::new(&path).lies.into(),
-            path: path.clone().into(),
-            act: act.to_owned(),
-            seen: Seen::of(&here.top),
-            held_by: None,
-        };
-        steps.push(Step::Mend { step });
-    }
-    steps.push(Step::Rename {
-        from: tmp.to_string_lossy().into_owned(),
-        to: path.to_string_lossy().into_owned(),
-    });
-    steps.extend(entries.into_iter().map(|step| Step::Mend { step }));
-    steps.push(Step::Views {
-        ids: Some(vec![plan.session.to_string()]),
-    });
-    if let Some(act) = act {
-        let act = act.to_owned();
-        let step = Mend::Close { act };
-        steps.push(Step::Mend { step });
-    }
-    steps
-}
-
-/// Refuses to say that it is done when something else has the place.
-fn refuse_elsewhere(
-    home: &LockedHome,
-    id: &SessionId,
-    built: &Dir,
-    completed: &Completed,
-) -> Result<()> {
-    let fail = |e| Error::io("can not look at", home.session(id), e);
-    let sessions = Dir::open(home.sessions()).map_err(fail)?;
-    let there = sessions.find(OsStr::new(id.as_str())).map_err(fail)?;
-    let ours = built.meta().map_err(fail)?;
-    if there.is_some_and(|there| there.identity() == ours.identity()) {
-        return Ok(());
-    }
-    let error = Error::failed(format!(
-        "the place of `{}` was taken meanwhile",
-        human::name(id.as_str())
-    ));
-    let error = completed.did.iter().cloned().fold(error, Error::hint);
-    Err(error.hint("the relay still has its version; look at what is in sessions/ now"))
 }

@@ -8,14 +8,15 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::base::wire::WirePath;
-use crate::base::{Context, Result, Total};
+use crate::base::{Context, Result, Total, human};
 use crate::disk::{self, Buffers, CopyError, Digest, FileKind, Identity};
 
+use super::super::below::Below;
 use super::super::standing::{Item, Side};
 
 /// What would become of a file or link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Turn {
     /// It comes.
     Added,
@@ -138,59 +139,77 @@ fn equal(here: Named, there: Named, context: &Context) -> Result<BTreeMap<PathBu
     context.progress.stage("comparing", total);
     let same = pairs
         .par_iter()
-        .map_init(Buffers::new, |buffers, (path, mine, theirs)| {
-            let digest = digest(here.0, path, mine, buffers, context)?;
-            let same_file = mine.meta.identity() == theirs.meta.identity();
-            let other = match same_file {
-                true => digest,
-                false => digest_of(there.0, path, theirs, digest, buffers, context)?,
-            };
-            context.progress.advance(1, mine.meta.size);
-            let same = digest.filter(|_| digest == other);
-            Ok(same.map(|digest| ((*path).clone(), digest)))
-        })
+        .map_init(
+            || (Reading::of(here.0), Reading::of(there.0)),
+            |(here, there), (path, mine, theirs)| {
+                let digest = here.digest(path, mine, context)?;
+                let same_file = mine.meta.identity() == theirs.meta.identity();
+                let other = match digest {
+                    // There is nothing to compare the other with.
+                    None => None,
+                    Some(_) if same_file => digest,
+                    Some(_) => there.digest(path, theirs, context)?,
+                };
+                context.progress.advance(1, mine.meta.size);
+                let same = digest.filter(|_| digest == other);
+                Ok(same.map(|digest| ((*path).clone(), digest)))
+            },
+        )
         .collect::<Result<Vec<_>>>();
     context.progress.finish();
     Ok(same?.into_iter().flatten().collect())
 }
 
-/// What the other file holds; nothing is read when there is nothing to compare it with.
-fn digest_of(
-    side: &Side,
-    path: &Path,
-    item: &Item,
-    wanted: Option<Digest>,
-    buffers: &mut Buffers,
-    context: &Context,
-) -> Result<Option<Digest>> {
-    match wanted {
-        None => Ok(None),
-        Some(_) => digest(side, path, item, buffers, context),
-    }
+/// What reads one file of a side after the other.
+pub(super) struct Reading<'s> {
+    buffers: Buffers,
+    folders: Below<'s>,
 }
 
-/// What a file holds; `None` when it can not be read, or has changed since it was looked at.
-pub(super) fn digest(
-    side: &Side,
-    path: &Path,
-    item: &Item,
-    buffers: &mut Buffers,
-    context: &Context,
-) -> Result<Option<Digest>> {
-    context.stop.check()?;
-    let parent = path.parent().unwrap_or(Path::new(""));
-    let name = path.file_name().unwrap_or_default();
-    let opened = side.dir.open_beneath(parent);
-    let Ok(file) = opened.and_then(|dir| dir.open_file(name)) else {
-        return Ok(None);
-    };
-    let still = || disk::Meta::of(&file).is_ok_and(|meta| meta.same_state(&item.meta));
-    if !still() {
-        return Ok(None);
+impl<'s> Reading<'s> {
+    pub fn of(side: &'s Side) -> Self {
+        Reading {
+            buffers: Buffers::new(),
+            folders: Below::new(&side.dir),
+        }
     }
-    match disk::digest_of_copy(&file, &item.meta, &mut Identity, buffers, context.stop) {
-        Ok((_, digest)) => Ok(Some(digest).filter(|_| still())),
-        Err(CopyError::Stopped) => context.stop.check().map(|()| None),
-        Err(_) => Ok(None),
+
+    /// Why a file can not be opened; `None` when it can, or is not there any more.
+    pub fn why_not(&mut self, path: &Path) -> Option<String> {
+        let opened = self.folders.open(path.parent().unwrap_or(Path::new("")));
+        let name = path.file_name().unwrap_or_default();
+        let error = opened.and_then(|dir| dir.open_file(name)).err()?;
+        (!disk::is_nowhere(&error)).then(|| human::io(&error))
+    }
+
+    /// What a file holds; `None` when it can not be read, or has changed since it was looked at.
+    pub fn digest(
+        &mut self,
+        path: &Path,
+        item: &Item,
+        context: &Context,
+    ) -> Result<Option<Digest>> {
+        context.stop.check()?;
+        let opened = self.folders.open(path.parent().unwrap_or(Path::new("")));
+        let name = path.file_name().unwrap_or_default();
+        let Ok(file) = opened.and_then(|dir| dir.open_file(name)) else {
+            return Ok(None);
+        };
+        let still = || disk::Meta::of(&file).is_ok_and(|meta| meta.same_state(&item.meta));
+        if !still() {
+            return Ok(None);
+        }
+        let read = disk::digest_of_copy(
+            &file,
+            &item.meta,
+            &mut Identity,
+            &mut self.buffers,
+            context.stop,
+        );
+        match read {
+            Ok((_, digest)) => Ok(Some(digest).filter(|_| still())),
+            Err(CopyError::Stopped) => context.stop.check().map(|()| None),
+            Err(_) => Ok(None),
+        }
     }
 }

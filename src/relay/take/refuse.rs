@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use super::super::devices::Said;
 use super::super::place::Relay;
 use super::super::record::{self, Holds};
-use super::super::side::is_left_by_others;
 use super::super::standing::Side;
-use super::compare::digest;
-use super::{Plan, is_log};
+use super::Plan;
+use super::compare::Reading;
 use crate::base::{Context, Error, Result, human};
-use crate::disk::{self, Buffers};
-use crate::home::{Home, Index, Record, SessionId, candidates, folded, identity_of};
+use crate::disk;
+use crate::home::{Home, Index, Record, SessionId, candidates, folded, identity_of, is_log};
 use crate::state::{Agent, AtWork};
 
 pub(super) fn refuse_archived(home: &Home, id: &SessionId, here: bool) -> Result<()> {
@@ -32,18 +32,22 @@ pub(super) fn refuse_archived(home: &Home, id: &SessionId, here: bool) -> Result
 pub(super) fn refuse_unleased(relay: &Relay, id: &SessionId) -> Result<()> {
     let name = human::name(id.as_str());
     let quoted = human::quoted(Path::new(id.as_str()));
-    let error = match relay.devices.holder(id.as_str()) {
-        Some(holder) if holder.ours => return Ok(()),
-        Some(holder) => Error::failed(format!(
+    match relay.devices.holder(id.as_str()) {
+        Some(holder) if holder.ours => Ok(()),
+        Some(holder) => Err(Error::failed(format!(
             "the lease of `{name}` is held by {}, since {}",
             human::name(&holder.name),
             holder.since
-        )),
-        None => Error::failed(format!("nobody holds the lease of `{name}`")),
-    };
-    Err(error.hint(format!(
-        "`wbhome lease take {quoted}` first: only who holds it writes"
-    )))
+        ))
+        .hint(format!(
+            "`wbhome lease release {quoted}` there lets go of it; `wbhome lease steal {quoted}` here asks nobody"
+        ))),
+        None => Err(
+            Error::failed(format!("nobody holds the lease of `{name}`")).hint(format!(
+                "`wbhome lease take {quoted}` first: only who holds it writes"
+            )),
+        ),
+    }
 }
 
 pub(super) fn refuse_at_work(
@@ -60,12 +64,16 @@ pub(super) fn refuse_at_work(
         .or_else(|| at_work.writer_of(&folder));
     match who {
         None => Ok(()),
-        Some(who) => Err(Error::failed(format!(
-            "`{}` can not be replaced: {who}",
-            human::name(id.as_str())
-        ))
-        .hint("end its session first; nothing was changed")),
+        Some(who) => Err(not_replaced(id, &who)),
     }
+}
+
+pub(super) fn not_replaced(id: &SessionId, who: &str) -> Error {
+    Error::failed(format!(
+        "`{}` can not be replaced: {who}",
+        human::name(id.as_str())
+    ))
+    .hint("end its session first; nothing was changed")
 }
 
 impl Plan {
@@ -106,90 +114,141 @@ impl Plan {
         }
     }
 
-    /// Whether the version is one that some device says to have sent, as far as any says. Half of one, or one in which a
-    /// sync client has left a conflict copy, is not.
-    fn is_as_sent(&self, relay: &Relay, context: &Context) -> Result<bool> {
-        let said = relay.devices.all();
-        let said: Vec<&str> = said
-            .filter_map(|said| said.sessions.get(self.session.as_str()))
-            .map(|sent| sent.version.as_str())
-            .filter(|version| !version.is_empty())
-            .collect();
-        if said.is_empty() {
-            return Ok(true);
+    /// How the version stands to what the devices say to have sent.
+    fn against_said(&self, relay: &Relay, context: &Context) -> Result<Against> {
+        let said = |said: &Said| -> Option<String> {
+            let sent = said.sessions.get(self.session.as_str())?;
+            (!sent.version.is_empty()).then(|| sent.version.clone())
+        };
+        let own = relay.devices.own().and_then(said);
+        let others: Vec<String> = relay.devices.others().filter_map(said).collect();
+        if own.is_none() && others.is_empty() {
+            return Ok(Against::Unsaid);
         }
-        let mut buffers = Buffers::new();
+        let version = self.version(relay, context)?;
+        Ok(match version {
+            Some(version) if own.as_ref() == Some(&version) => Against::Own,
+            Some(version) if others.contains(&version) => Against::Whole,
+            _ if others.is_empty() => Against::Unsaid,
+            _ => Against::Other,
+        })
+    }
+
+    /// The digest of the version; none when a file of it changes.
+    fn version(&self, relay: &Relay, context: &Context) -> Result<Option<String>> {
+        let mut reading = Reading::of(&self.there);
         let mut names = Vec::new();
         for (path, item) in self.there.content() {
-            let name = path.file_name().unwrap_or_default();
             let holds = match (&item.link, self.compared.equal.get(path)) {
-                _ if is_left_by_others(name) => continue,
                 (Some(target), _) => Holds::Link(target.clone()),
                 (None, Some(digest)) => Holds::File(*digest),
-                (None, None) => match digest(&self.there, path, item, &mut buffers, context)? {
+                (None, None) => match reading.digest(path, item, context)? {
                     Some(digest) => Holds::File(digest),
-                    None => return Ok(false),
+                    None => {
+                        return match reading.why_not(path) {
+                            None => Ok(None),
+                            Some(why) => Err(unreadable(relay, &self.session, path, &why)),
+                        };
+                    }
                 },
             };
             names.push((path.as_path(), holds));
         }
-        let version = record::version(names.iter().map(|(path, holds)| (*path, holds)));
-        Ok(said.contains(&version.as_str()))
+        let names = names.iter().map(|(path, holds)| (*path, holds));
+        Ok(Some(record::version(names)))
     }
 
-    /// Refuses a version that a sync client has not brought whole yet, or that is another session.
+    /// Refuses a version without anything that would come: not even by force is that one.
+    pub(super) fn refuse_empty(&self, relay: &Relay) -> Result<()> {
+        let apart = |path: &Path| self.without_logs && is_log(path);
+        match self.there.content().all(|(path, _)| apart(path)) {
+            false => Ok(()),
+            true => Err(Error::failed(
+                "holds no file: the sync client may not have begun with it:",
+            )
+            .at(relay.path.join(self.session.as_str()))
+            .hint("wait until it is done")),
+        }
+    }
+
+    /// Refuses a version that a sync client has not brought whole yet, and one that is older than what is here.
     pub(super) fn refuse_half(
+        &self,
+        relay: &Relay,
+        record: &Result<Option<Record>>,
+        context: &Context,
+    ) -> Result<()> {
+        let had_one = |here: &Side| here.items.contains_key(Path::new("session.json"));
+        let what = match record {
+            Err(error) => format!("its session.json can not be understood ({error})"),
+            Ok(None) if self.new => "it has no session.json".to_owned(),
+            Ok(None) if self.here.as_ref().is_some_and(had_one) => {
+                "it has no session.json, and the home's own version has one".to_owned()
+            }
+            Ok(_) => match self.against_said(relay, context)? {
+                Against::Whole => return Ok(()),
+                Against::Own if self.new => return Ok(()),
+                Against::Own => return Err(self.going_back(relay)),
+                Against::Other => "it is not what any device says to have sent".to_owned(),
+                Against::Unsaid => {
+                    "it is not known yet what was sent, because the file of the device that sent it has not arrived"
+                        .to_owned()
+                }
+            },
+        };
+        let force = match self.new {
+            true => "--force takes it as it is",
+            false => "--force takes it as it is; the former one goes into the trash",
+        };
+        Err(Error::failed(format!("may be still on its way, {what}:"))
+            .at(relay.path.join(self.session.as_str()))
+            .hint("wait until the sync client is done")
+            .hint(force))
+    }
+
+    fn going_back(&self, relay: &Relay) -> Error {
+        let quoted = human::quoted(Path::new(self.session.as_str()));
+        Error::failed("holds what this home has sent; taking it would go back to that:")
+            .at(relay.path.join(self.session.as_str()))
+            .hint("`wbhome relay sync` sends what is here")
+            .hint(format!(
+                "`wbhome relay take --force {quoted}` goes back; what is here goes into the trash"
+            ))
+    }
+
+    /// Refuses one that is another session.
+    pub(super) fn refuse_another(
         &self,
         home: &Home,
         index: &Index,
         relay: &Relay,
         record: &Result<Option<Record>>,
-        force: bool,
-        context: &Context,
     ) -> Result<()> {
-        let path = relay.path.join(self.session.as_str());
-        let apart = |path: &Path| self.without_logs && is_log(path);
-        if self.there.content().all(|(path, _)| apart(path)) {
-            return Err(Error::failed(
-                "holds no file: the sync client may not have begun with it:",
+        let record = record.as_ref().ok().and_then(Option::as_ref);
+        let theirs = record.and_then(|record| record.session_id.as_deref());
+        let ours = identity_of(home, Some(index), &self.session).filter(|_| !self.new);
+        match (theirs, ours.as_deref()) {
+            (Some(theirs), Some(ours)) if theirs != ours => Err(Error::failed(
+                "is another session of the same name: its session_id is not that of the home's own:",
             )
-            .at(path)
-            .hint("wait until it is done"));
-        }
-        let name = Path::new("session.json");
-        let has_one = |side: &Side| side.items.contains_key(name);
-        let what = match record {
-            Err(error) => format!("its session.json can not be understood ({error})"),
-            Ok(None) if self.here.as_ref().is_some_and(has_one) => {
-                "it has no session.json, and the home's own version has one".to_owned()
-            }
-            Ok(_) if !force && !self.is_as_sent(relay, context)? => {
-                "it is not what any device says to have sent".to_owned()
-            }
-            Ok(record) => {
-                let theirs = record.as_ref().and_then(|r| r.session_id.as_deref());
-                let ours = identity_of(home, Some(index), &self.session).filter(|_| !self.new);
-                match (theirs, ours.as_deref()) {
-                    (Some(theirs), Some(ours)) if theirs != ours && !force => {
-                        return Err(Error::failed(
-                            "is another session of the same name: its session_id is not that of the home's own:",
-                        )
-                        .at(path)
-                        .hint("`wbhome mv` gives the home's own another name; then take this one")
-                        .hint("--force takes it all the same; the former one goes into the trash"));
-                    }
-                    _ => return Ok(()),
-                }
-            }
-        };
-        match force {
-            true => Ok(()),
-            false => Err(Error::failed(format!("may be still on its way, {what}:"))
-                .at(path)
-                .hint("wait until the sync client is done")
-                .hint("--force takes it as it is; the former one goes into the trash")),
+            .at(relay.path.join(self.session.as_str()))
+            .hint("`wbhome mv` gives the home's own another name; then take this one")
+            .hint("--force takes it all the same; the former one goes into the trash")),
+            _ => Ok(()),
         }
     }
+}
+
+/// How a version stands to what the devices say to have sent.
+enum Against {
+    /// It is what another device says.
+    Whole,
+    /// It is what this home has sent itself.
+    Own,
+    /// It is none of them: half of one, or one in which a sync client has left a conflict copy.
+    Other,
+    /// No other device says what it has sent.
+    Unsaid,
 }
 
 pub(super) fn not_carried(home: &Home, id: &SessionId, path: &Path, why: &str) -> Error {
