@@ -57,7 +57,12 @@ pub fn bad_names<'a>(id: &str, paths: impl Iterator<Item = &'a PathBuf>) -> Vec<
                 "it is the same as {} where case or Unicode form do not count",
                 human::path(other)
             );
-            bad.push(told(path, why, Some(format!("{name}_2"))));
+            // A dot at the beginning begins no ending.
+            let suggestion = match name.rsplit_once('.') {
+                Some((stem, end)) if !stem.is_empty() => format!("{stem}_2.{end}"),
+                _ => format!("{name}_2"),
+            };
+            bad.push(told(path, why, Some(suggestion)));
         }
     }
     bad
@@ -181,7 +186,8 @@ mod tests {
         let paths = ["产物/Über.md", "产物/u\u{308}ber.md", "context/a"].map(PathBuf::from);
         let bad = bad_names("任务", paths.iter());
         assert_eq!(bad.len(), 1, "{bad:?}");
-        // A folder that clashes is told once.
+        assert_eq!(bad[0].suggestion.as_deref(), Some("u\u{308}ber_2.md"));
+        // A folder that clashes is told, and each name that clashes because of it.
         let paths = ["A", "A/x", "a", "a/y"].map(PathBuf::from);
         assert_eq!(bad_names("任务", paths.iter()).len(), 1);
         let long = PathBuf::from("x/".repeat(130) + "y");
