@@ -344,7 +344,7 @@ fn hostile_files_are_named_and_nothing_else_comes_of_them() {
     said["leases"] = json!({
         "../../etc": {"epoch": 1, "since": since},
         "a\u{1b}]0;x\u{7}": {"epoch": 1, "since": since},
-        "20240605_api_refactor": {"epoch": u64::MAX, "since": since},
+        "20240605_api_refactor": {"epoch": 1_u64 << 53, "since": since},
     });
     write_said(&devices.relay(), &id(4), &said);
     desk.ok(["label", "refactor", "--sync-tag", "x", "-q"]);
@@ -380,7 +380,21 @@ fn hostile_files_are_named_and_nothing_else_comes_of_them() {
         Some(1)
     );
     std::fs::remove_file(leases.join(format!("{}.json", id(4)))).unwrap();
+    std::fs::remove_file(desk.home().join(".wbhome/leases.json")).unwrap();
     desk.ok(["lease", "take", "refactor", "-q"]);
+    // A number that no device counts to is not believed at all.
+    said["leases"]["20240605_api_refactor"]["epoch"] = u64::MAX.into();
+    write_said(&devices.relay(), &id(4), &said);
+    let ran = desk.run(["lease", "ls"]);
+    assert!(
+        ran.stderr
+            .contains("and may be a claim: no lease has the number 18446744073709551615"),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stdout.contains("20240605_api_refactor  this device"),
+        "{ran:?}"
+    );
 
     // A lease does not fall because its file is torn right now.
     std::fs::write(leases.join(format!("{LAPTOP}.json")), "{\"format\"").unwrap();
@@ -439,4 +453,115 @@ fn a_relay_that_can_not_be_reached() {
     error: no relay is set in [ROOT]/me/workbuddy_home/wbhome.toml
     hint: `wbhome relay init DIR --mode clone` makes one in a folder that a sync client carries
     ");
+}
+
+/// The thief lets go of what it has stolen: the one that it was stolen from does not hold it again.
+#[test]
+fn a_stolen_lease_does_not_come_back_by_itself() {
+    let devices = Devices::new();
+    let (laptop, desk) = (&devices.laptop, &devices.desk);
+    laptop.ok(["lease", "take", "数据", "-q"]);
+    desk.ok(["lease", "steal", "数据", "--yes", "-q"]);
+    desk.ok(["lease", "release", "数据", "-q"]);
+    assert_snapshot!(laptop.run(["lease", "ls"]).shown(laptop), @"");
+    assert_snapshot!(laptop.run(["lease", "release", "数据", "-n"]).shown(laptop), @"");
+    let ran = laptop.run(["relay", "sync", "--ours", "数据"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_snapshot!(laptop.run(["doctor", "--only", "relay"]).shown(laptop), @"");
+    assert_snapshot!(laptop.run(["relay", "sync", "-q"]).shown(laptop), @"");
+    assert_eq!(devices.said(LAPTOP)["leases"], json!({}));
+    laptop.ok(["lease", "take", "数据", "-q"]);
+    assert_eq!(devices.said(LAPTOP)["leases"][SHARED]["epoch"], 3);
+}
+
+/// Whatever became of the session here, and whatever others still say of it, the next sync gives its lease up.
+#[test]
+fn a_lease_goes_with_what_becomes_of_its_session() {
+    for change in [
+        &["rm", "数据", "--yes", "-q"][..],
+        &["archive", "数据", "-q"],
+        &["label", "数据", "--no-sync-tag", "-q"],
+        &["mv", SHARED, "20240604_新名", "-q"],
+    ] {
+        let devices = Devices::new();
+        let laptop = &devices.laptop;
+        devices.say(DESK, |said| {
+            said["sessions"] = json!({SHARED: {"tag": "x", "at": "2024-06-15T11:00:00Z"}});
+        });
+        laptop.ok(["lease", "take", "数据", "-q"]);
+        laptop.ok(change);
+        assert!(laptop.ok(["lease", "ls"]).contains(SHARED), "{change:?}");
+        laptop.run(["relay", "sync", "-q"]);
+        assert_eq!(devices.said(LAPTOP)["leases"], json!({}), "{change:?}");
+        assert_eq!(devices.said(LAPTOP)["released"], json!({SHARED: 1}));
+    }
+    // One that this home has not taken yet keeps it.
+    let devices = Devices::new();
+    devices.say(DESK, |said| {
+        said["sessions"] = json!({"20240101_还没到": {"tag": "x", "at": "2024-06-15T11:00:00Z"}});
+    });
+    devices
+        .laptop
+        .ok(["lease", "take", "20240101_还没到", "-q"]);
+    devices.laptop.run(["relay", "sync", "-q"]);
+    assert_eq!(
+        devices.said(LAPTOP)["leases"]["20240101_还没到"]["epoch"],
+        1
+    );
+}
+
+/// A client that removes a file to put another in its place does not let a lease fall meanwhile.
+#[test]
+fn the_file_of_a_holder_has_gone() {
+    let devices = Devices::new();
+    let (laptop, desk) = (&devices.laptop, &devices.desk);
+    laptop.ok(["lease", "take", "数据", "-q"]);
+    desk.run(["lease", "take", "数据", "-q"]);
+    std::fs::remove_file(devices.relay().join(format!(".leases/{LAPTOP}.json"))).unwrap();
+    assert_eq!(desk.run(["rm", "数据", "--yes", "-n"]).code, Some(1));
+    assert_snapshot!(later(desk, "2024-06-15T15:00:00Z", &["lease", "take", "数据"]).shown(desk), @"");
+    assert_snapshot!(later(desk, "2024-06-16T15:00:00Z", &["lease", "ls"]).shown(desk), @"");
+    desk.ok(["lease", "steal", "数据", "--yes", "-q"]);
+    assert_eq!(devices.said(DESK)["leases"][SHARED]["epoch"], 2);
+}
+
+/// When it changed is not known better than that it was after the last look.
+#[test]
+fn a_file_that_has_changed_since_is_not_said_to_have_changed_now() {
+    let devices = Devices::new();
+    let (laptop, desk) = (&devices.laptop, &devices.desk);
+    desk.ok(["lease", "release", "数据", "-q"]);
+    laptop.ok(["lease", "take", "数据", "-q"]);
+    let months_later = "2024-09-15T12:00:00Z";
+    assert_snapshot!(later(desk, months_later, &["lease", "ls"]).shown(desk), @"");
+    assert_snapshot!(later(desk, months_later, &["lease", "take", "数据"]).shown(desk), @"");
+}
+
+#[test]
+fn hints_name_a_session_that_begins_with_a_dash() {
+    let devices = Devices::new();
+    let desk = &devices.desk;
+    let id = "-划线 a";
+    desk.ok(["new", "--id", id, "-q"]);
+    assert_snapshot!(desk.run(["lease", "take", "--", id]).shown(desk), @"");
+    desk.ok(["label", "--sync-tag", "x", "-q", "--", id]);
+    devices.say(LAPTOP, |said| {
+        said["leases"] = json!({id: {"epoch": 1, "since": "2024-06-15T11:00:00Z"}});
+    });
+    assert_snapshot!(desk.run(["lease", "take", "--", id]).shown(desk), @"");
+    desk.ok(["lease", "steal", "--yes", "-q", "--", id]);
+}
+
+/// Cron knows no HOME, and a file can be torn: then one's own lease is not told to be another's.
+#[test]
+fn which_device_this_is_may_not_be_known() {
+    let devices = Devices::new();
+    let laptop = &devices.laptop;
+    laptop.ok(["lease", "take", "数据", "-q"]);
+    laptop.put("me/.local/share/wbhome/device.json", "{");
+    assert_snapshot!(laptop.run(["archive", "数据"]).shown(laptop), @"");
+    assert_snapshot!(laptop.run(["lease", "ls"]).shown(laptop), @"");
+    assert_snapshot!(laptop.run(["ls", "数据"]).shown(laptop), @"");
+    // What nobody holds is free.
+    assert_eq!(laptop.run(["archive", "crawler", "-n"]).code, Some(0));
 }
