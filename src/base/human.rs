@@ -283,6 +283,19 @@ mod tests {
     }
 
     #[test]
+    fn an_id_is_no_option() {
+        for (id, argument) in [
+            ("任务", "任务"),
+            ("a b", "'a b'"),
+            ("-x", "-- -x"),
+            ("--a b", "-- '--a b'"),
+            ("a-b", "a-b"),
+        ] {
+            assert_eq!(super::argument(id), argument);
+        }
+    }
+
+    #[test]
     fn ages() {
         let now = Timestamp::from_second(1_000_000_000).unwrap();
         let ago = |s: i64| age(now, Timestamp::from_second(1_000_000_000 - s).unwrap());
