@@ -434,7 +434,7 @@ documents! {
         schema: String, path: String, path_bytes: Absent<String>, mode: String, sessions: Vec<RelayedSession>,
         strangers: Vec<StrangeSession>, overtaken: Vec<LostLease>, released: Vec<String>,
     }
-    "lost lease" LostLease { session: String, holder: Holder, }
+    "lost lease" LostLease { session: String, holder: Null<Holder>, }
     "relayed session" RelayedSession {
         id: String, tag: Null<String>, state: String, why: Null<String>, detail: Null<String>, added: u64,
         replaced: u64, removed: u64, bytes: u64, holder: Null<Holder>, changed_here: bool,
@@ -641,15 +641,16 @@ documents! {
         differences: Vec<Difference>, new_in_home: u64,
     }
     "wbhome/lease-take/1" Lease { schema: String, sessions: Vec<LeaseStep>, refused: Vec<LeaseRefused>, }
-    "lease step" LeaseStep { session: String, change: String, epoch: Null<u64>, other: Null<Claim>, }
-    "lease refused" LeaseRefused { session: String, why: String, hints: Vec<String>, other: Null<Claim>, }
+    "lease step" LeaseStep { id: String, change: String, epoch: Null<u64>, other: Null<Claim>, }
+    "lease refused" LeaseRefused { id: String, why: String, hints: Vec<String>, other: Null<Claim>, }
     "claim" Claim {
         device: String, name: String, epoch: u64, since: Timestamp, ours: bool, unchanged_since: Null<Timestamp>,
+        gone_since: Null<Timestamp>,
     }
     "wbhome/lease-ls/1" LeaseLs {
         schema: String, leases: Vec<ListedLease>, elsewhere: u64, strange: Vec<StrangeFile>, noted: Null<Timestamp>,
     }
-    "listed lease" ListedLease { session: String, holder: Claim, overtaken: Vec<Claim>, }
+    "listed lease" ListedLease { id: String, holder: Null<Claim>, overtaken: Vec<Claim>, }
     "strange file" StrangeFile { name: String, why: String, }
     "wbhome/doctor/1" Doctor {
         schema: String, path: String, path_bytes: Absent<String>, id: String, program: String, trust: String,
@@ -1668,7 +1669,7 @@ fn leases() {
     );
     assert!(plan.refused[0].other.0.is_none() && !plan.refused[0].hints.is_empty());
     let done: Lease = read("lease-take/1", &json(laptop, &take));
-    assert_eq!(done.sessions[0].session, SHARED);
+    assert_eq!(done.sessions[0].id, SHARED);
     let refused: Lease = read("lease-take/1", &json(desk, &["lease", "take", "数据"]));
     assert_eq!(refused.refused[0].other.0.as_ref().unwrap().name, "laptop");
     let steal = ["lease", "steal", "数据"];
@@ -1692,7 +1693,9 @@ fn leases() {
     );
     std::fs::write(devices.relay().join(".leases/x.json"), "").unwrap();
     let listed: LeaseLs = read("lease-ls/1", &json(laptop, &["lease", "ls"]));
-    assert!(listed.leases[0].overtaken[0].ours && !listed.leases[0].holder.ours);
+    assert!(
+        listed.leases[0].overtaken[0].ours && !listed.leases[0].holder.0.as_ref().unwrap().ours
+    );
     assert_eq!(
         (
             listed.strange[0].name.as_str(),
@@ -1726,7 +1729,7 @@ fn leases() {
         "lease-release-plan/1",
         &json(laptop, &[&release[..], &["-n"]].concat()),
     );
-    assert_eq!(plan.sessions[0].change, "given_up");
+    assert_eq!(plan.sessions[0].change, "given-up");
     let done: Lease = read("lease-release/1", &json(desk, &release));
     assert_eq!(done.sessions[0].change, "released");
 }

@@ -150,7 +150,7 @@ fn a_theft_is_asked_for() {
     assert_snapshot!(laptop.run(["lease", "ls"]).shown(laptop), @r"
     exit: 0
     --- stdout
-    20240604_数据清洗  desk    2024-06-15 12:00  just now      this device
+    20240604_数据清洗  desk    2024-06-15 12:00  after 2024-06-15 12:00  this device
     --- stderr
     hint: this device was overtaken; to give its claim up: wbhome lease release 20240604_数据清洗
     ");
@@ -221,7 +221,7 @@ fn two_take_it_while_nothing_is_carried() {
     assert_snapshot!(laptop.run(["lease", "ls"]).shown(laptop), @r"
     exit: 0
     --- stdout
-    20240604_数据清洗  desk    2024-06-15 12:00  just now      this device
+    20240604_数据清洗  desk    2024-06-15 12:00  after 2024-06-15 12:00  this device
     --- stderr
     hint: this device was overtaken; to give its claim up: wbhome lease release 20240604_数据清洗
     ");
@@ -261,9 +261,9 @@ fn sessions_that_do_not_travel_have_none() {
     Other devices know of it when the sync client has carried it.
     --- stderr
     warning: `20240603_crawler` carries no sync tag, and does not travel
-    hint: `wbhome label 20240603_crawler --sync-tag TAG` gives it one
+    hint: `wbhome label --sync-tag TAG 20240603_crawler` gives it one
     warning: `20240605_api_refactor` carries no sync tag, and does not travel
-    hint: `wbhome label 20240605_api_refactor --sync-tag TAG` gives it one
+    hint: `wbhome label --sync-tag TAG 20240605_api_refactor` gives it one
     ");
     laptop.ok(["lease", "release", "--all", "-q"]);
     laptop.ok(["archive", "数据", "-q"]);
@@ -344,7 +344,7 @@ fn hostile_files_are_named_and_nothing_else_comes_of_them() {
     said["leases"] = json!({
         "../../etc": {"epoch": 1, "since": since},
         "a\u{1b}]0;x\u{7}": {"epoch": 1, "since": since},
-        "20240605_api_refactor": {"epoch": u64::MAX, "since": since},
+        "20240605_api_refactor": {"epoch": 1_u64 << 53, "since": since},
     });
     write_said(&devices.relay(), &id(4), &said);
     desk.ok(["label", "refactor", "--sync-tag", "x", "-q"]);
@@ -352,10 +352,10 @@ fn hostile_files_are_named_and_nothing_else_comes_of_them() {
     assert_snapshot!(devices.shown(desk, &desk.run(["lease", "ls", "--all"])), @r"
     exit: 0
     --- stdout
-    ../../etc              evil\x1b[31m\u{202e}  2024-06-14 12:00  just now
+    ../../etc              evil\x1b[31m\u{202e}  2024-06-14 12:00  new here
     20240604_数据清洗      laptop                2024-06-15 12:00  just now
-    20240605_api_refactor  evil\x1b[31m\u{202e}  2024-06-14 12:00  just now
-    a\x1b]0;x\x07          evil\x1b[31m\u{202e}  2024-06-14 12:00  just now
+    20240605_api_refactor  evil\x1b[31m\u{202e}  2024-06-14 12:00  new here
+    a\x1b]0;x\x07          evil\x1b[31m\u{202e}  2024-06-14 12:00  new here
     --- stderr
     warning: 00000000000000000000000000000001.json in .leases can not be understood, and may be a claim: it is a symbolic link
     warning: 00000000000000000000000000000002.json in .leases can not be understood, and may be a claim: it is a FIFO
@@ -373,6 +373,7 @@ fn hostile_files_are_named_and_nothing_else_comes_of_them() {
     warning: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa (1).json in .leases can not be understood, and may be a claim: its name is not the id of a device
     warning: there is no higher number than that of the lease of `20240605_api_refactor` in [LAPTOP]/中继/.leases
     hint: no device counts that far: one of the files there was not written by wbhome; move it away
+    hint: what it said is noted, too, and counts on until that is gone: rm [ROOT]/me/workbuddy_home/.wbhome/leases.json
     ");
     // What leads out of a folder is no session.
     assert_eq!(
@@ -380,7 +381,21 @@ fn hostile_files_are_named_and_nothing_else_comes_of_them() {
         Some(1)
     );
     std::fs::remove_file(leases.join(format!("{}.json", id(4)))).unwrap();
+    std::fs::remove_file(desk.home().join(".wbhome/leases.json")).unwrap();
     desk.ok(["lease", "take", "refactor", "-q"]);
+    // A number that no device counts to is not believed at all.
+    said["leases"]["20240605_api_refactor"]["epoch"] = u64::MAX.into();
+    write_said(&devices.relay(), &id(4), &said);
+    let ran = desk.run(["lease", "ls"]);
+    assert!(
+        ran.stderr
+            .contains("and may be a claim: no lease has the number 18446744073709551615"),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stdout.contains("20240605_api_refactor  this device"),
+        "{ran:?}"
+    );
 
     // A lease does not fall because its file is torn right now.
     std::fs::write(leases.join(format!("{LAPTOP}.json")), "{\"format\"").unwrap();
@@ -439,4 +454,197 @@ fn a_relay_that_can_not_be_reached() {
     error: no relay is set in [ROOT]/me/workbuddy_home/wbhome.toml
     hint: `wbhome relay init DIR --mode clone` makes one in a folder that a sync client carries
     ");
+}
+
+/// The thief lets go of what it has stolen: the one that it was stolen from does not hold it again.
+#[test]
+fn a_stolen_lease_does_not_come_back_by_itself() {
+    let devices = Devices::new();
+    let (laptop, desk) = (&devices.laptop, &devices.desk);
+    laptop.ok(["lease", "take", "数据", "-q"]);
+    desk.ok(["lease", "steal", "数据", "--yes", "-q"]);
+    desk.ok(["lease", "release", "数据", "-q"]);
+    assert_snapshot!(laptop.run(["lease", "ls"]).shown(laptop), @r"
+    exit: 0
+    --- stdout
+    20240604_数据清洗  nobody  -      -             this device
+    --- stderr
+    hint: this device was overtaken; to give its claim up: wbhome lease release 20240604_数据清洗
+    ");
+    assert_snapshot!(laptop.run(["lease", "release", "数据", "-n"]).shown(laptop), @r"
+    exit: 0
+    --- stdout
+    20240604_数据清洗   its lease is nobody's; the claim of this device would go
+    Nothing was changed.
+    --- stderr
+    ");
+    let ran = laptop.run(["relay", "sync", "--ours", "数据"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_snapshot!(laptop.run(["doctor", "-q"]).shown(laptop), @r"
+    exit: 0
+    --- stdout
+    warning history      no commit yet; 9 files in 3 sessions in no commit
+                  cure:  wbhome commit
+    warning backup       no backup store: what dies with this disk is gone
+                  hint:  `wbhome backup init DIR` makes one; DIR is a folder on another disk
+    warning relay        the lease of `20240604_数据清洗`, which this device claims, was taken by another device and let go of
+                  cure:  wbhome lease release 20240604_数据清洗
+    --- stderr
+    ");
+    assert_snapshot!(laptop.run(["relay", "sync", "-q"]).shown(laptop), @r"
+    exit: 0
+    --- stdout
+    --- stderr
+    warning: the lease of 20240604_数据清洗 is given up: another device has taken it, and let go of it since
+    ");
+    assert_eq!(devices.said(LAPTOP)["leases"], json!({}));
+    laptop.ok(["lease", "take", "数据", "-q"]);
+    assert_eq!(devices.said(LAPTOP)["leases"][SHARED]["epoch"], 3);
+}
+
+/// Whatever became of the session here, and whatever others still say of it, the next sync gives its lease up.
+#[test]
+fn a_lease_goes_with_what_becomes_of_its_session() {
+    for change in [
+        &["rm", "数据", "--yes", "-q"][..],
+        &["archive", "数据", "-q"],
+        &["label", "数据", "--no-sync-tag", "-q"],
+        &["mv", SHARED, "20240604_新名", "-q"],
+    ] {
+        let devices = Devices::new();
+        let laptop = &devices.laptop;
+        devices.say(DESK, |said| {
+            said["sessions"] = json!({SHARED: {"tag": "x", "at": "2024-06-15T11:00:00Z"}});
+        });
+        laptop.ok(["lease", "take", "数据", "-q"]);
+        laptop.ok(change);
+        assert!(laptop.ok(["lease", "ls"]).contains(SHARED), "{change:?}");
+        laptop.run(["relay", "sync", "-q"]);
+        assert_eq!(devices.said(LAPTOP)["leases"], json!({}), "{change:?}");
+        assert_eq!(devices.said(LAPTOP)["released"], json!({SHARED: 1}));
+    }
+    // One that this home has not taken yet keeps it.
+    let devices = Devices::new();
+    devices.say(DESK, |said| {
+        said["sessions"] = json!({"20240101_还没到": {"tag": "x", "at": "2024-06-15T11:00:00Z"}});
+    });
+    devices
+        .laptop
+        .ok(["lease", "take", "20240101_还没到", "-q"]);
+    devices.laptop.run(["relay", "sync", "-q"]);
+    assert_eq!(
+        devices.said(LAPTOP)["leases"]["20240101_还没到"]["epoch"],
+        1
+    );
+}
+
+/// A client that removes a file to put another in its place does not let a lease fall meanwhile.
+#[test]
+fn the_file_of_a_holder_has_gone() {
+    let devices = Devices::new();
+    let (laptop, desk) = (&devices.laptop, &devices.desk);
+    laptop.ok(["lease", "take", "数据", "-q"]);
+    desk.run(["lease", "take", "数据", "-q"]);
+    std::fs::remove_file(devices.relay().join(format!(".leases/{LAPTOP}.json"))).unwrap();
+    assert_eq!(desk.run(["rm", "数据", "--yes", "-n"]).code, Some(1));
+    assert_snapshot!(later(desk, "2024-06-15T15:00:00Z", &["lease", "take", "数据"]).shown(desk), @r"
+    exit: 1
+    --- stdout
+    --- stderr
+    warning: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay has gone since 2024-06-15 15:00, and what it said counts on
+    hint: `wbhome lease release 20240604_数据清洗` there lets go of it; `wbhome lease steal 20240604_数据清洗` here asks nobody
+    ");
+    assert_snapshot!(later(desk, "2024-06-16T15:00:00Z", &["lease", "ls"]).shown(desk), @r"
+    exit: 0
+    --- stdout
+    20240604_数据清洗  laptop  2024-06-15 12:00  its file has gone since 2024-06-15 15:00
+    --- stderr
+    ");
+    desk.ok(["lease", "steal", "数据", "--yes", "-q"]);
+    assert_eq!(devices.said(DESK)["leases"][SHARED]["epoch"], 2);
+}
+
+/// When it changed is not known better than that it was after the last look.
+#[test]
+fn a_file_that_has_changed_since_is_not_said_to_have_changed_now() {
+    let devices = Devices::new();
+    let (laptop, desk) = (&devices.laptop, &devices.desk);
+    desk.ok(["lease", "release", "数据", "-q"]);
+    laptop.ok(["lease", "take", "数据", "-q"]);
+    let months_later = "2024-09-15T12:00:00Z";
+    assert_snapshot!(later(desk, months_later, &["lease", "ls"]).shown(desk), @r"
+    exit: 0
+    --- stdout
+    20240604_数据清洗  laptop  2024-06-15 12:00  after 2024-06-15 12:00
+    --- stderr
+    ");
+    assert_snapshot!(later(desk, months_later, &["lease", "take", "数据"]).shown(desk), @r"
+    exit: 1
+    --- stdout
+    --- stderr
+    warning: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay has changed since this home looked last, on 2024-06-15 12:00
+    hint: `wbhome lease release 20240604_数据清洗` there lets go of it; `wbhome lease steal 20240604_数据清洗` here asks nobody
+    ");
+}
+
+#[test]
+fn hints_name_a_session_that_begins_with_a_dash() {
+    let devices = Devices::new();
+    let desk = &devices.desk;
+    let id = "-划线 a";
+    desk.put_home(&format!("sessions/{id}/context/turn_001.json"), "{}");
+    assert_snapshot!(desk.run(["lease", "take", "--", id]).shown(desk), @r"
+    exit: 1
+    --- stdout
+    --- stderr
+    warning: `-划线 a` carries no sync tag, and does not travel
+    hint: `wbhome label --sync-tag TAG -- '-划线 a'` gives it one
+    ");
+    desk.ok(["label", "--sync-tag", "x", "-q", "--", id]);
+    devices.say(LAPTOP, |said| {
+        said["leases"] = json!({id: {"epoch": 1, "since": "2024-06-15T11:00:00Z"}});
+    });
+    assert_snapshot!(desk.run(["lease", "take", "--", id]).shown(desk), @r"
+    exit: 1
+    --- stdout
+    --- stderr
+    warning: laptop holds the lease of `-划线 a` since 2024-06-15 11:00 by its clock; its file in the relay has changed since this home looked last, on 2024-06-15 12:00
+    hint: `wbhome lease release -- '-划线 a'` there lets go of it; `wbhome lease steal -- '-划线 a'` here asks nobody
+    ");
+    desk.ok(["lease", "steal", "--yes", "-q", "--", id]);
+}
+
+/// Cron knows no HOME, and a file can be torn: then one's own lease is not told to be another's.
+#[test]
+fn which_device_this_is_may_not_be_known() {
+    let devices = Devices::new();
+    let laptop = &devices.laptop;
+    laptop.ok(["lease", "take", "数据", "-q"]);
+    laptop.put("me/.local/share/wbhome/device.json", "{");
+    assert_snapshot!(laptop.run(["archive", "数据"]).shown(laptop), @r"
+    exit: 1
+    --- stdout
+    --- stderr
+    warning: `20240604_数据清洗` is read-only here: laptop holds its lease since 2024-06-15 12:00 by its clock; it is not known whether that is this device: can not understand [ROOT]/me/.local/share/wbhome/device.json: EOF while parsing an object at line 1 column 1
+    hint: it says which device this is; move it away and run `wbhome relay init` again: leases of before are the old device's then
+    hint: docs/devices.md says what a lease is
+    ");
+    assert_snapshot!(laptop.run(["lease", "ls"]).shown(laptop), @r"
+    exit: 0
+    --- stdout
+    20240604_数据清洗  laptop  2024-06-15 12:00  just now
+    --- stderr
+    warning: it is not known which device this is, and so which leases are its own: can not understand [ROOT]/me/.local/share/wbhome/device.json: EOF while parsing an object at line 1 column 1
+    hint: it says which device this is; move it away and run `wbhome relay init` again: leases of before are the old device's then
+    ");
+    assert_snapshot!(laptop.run(["ls", "数据"]).shown(laptop), @r"
+    exit: 0
+    --- stdout
+    20240604_数据清洗  active  2024-06-04T09:00:00Z  laptop   -      -        sync:两台
+    --- stderr
+    warning: it is not known which device this is, and so which leases are its own: can not understand [ROOT]/me/.local/share/wbhome/device.json: EOF while parsing an object at line 1 column 1
+    hint: it says which device this is; move it away and run `wbhome relay init` again: leases of before are the old device's then
+    ");
+    // What nobody holds is free.
+    assert_eq!(laptop.run(["archive", "crawler", "-n"]).code, Some(0));
 }

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// `1,907`.
 pub fn count(n: u64) -> String {
@@ -73,6 +74,12 @@ pub fn brief_age(now: Timestamp, then: Timestamp) -> String {
         (Some("in"), _) => "future".to_owned(),
         _ => "now".to_owned(),
     }
+}
+
+/// `2024-06-03 09:00`: a moment in the zone of whoever reads it.
+pub fn moment(at: Timestamp, zone: TimeZone) -> String {
+    let zoned = at.to_zoned_datetime(zone);
+    zoned.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// `1.2 s`, `4 min 10 s`: how long something took.
@@ -164,6 +171,16 @@ pub fn quoted(path: &Path) -> String {
             }
         }
         _ => coded(name),
+    }
+}
+
+/// The id of a session for a person who copies a command: as [`quoted`], and after `--` where it would be taken for an
+/// option. It stands last, since what follows a `--` is none.
+pub fn argument(id: &str) -> String {
+    let quoted = quoted(Path::new(id));
+    match id.starts_with('-') {
+        true => format!("-- {quoted}"),
+        false => quoted,
     }
 }
 
@@ -263,6 +280,19 @@ mod tests {
                 "0 B", "999 B", "1.0 kB", "999.9 kB", "1.0 MB", "32.1 MB", "18.4 EB"
             ]
         );
+    }
+
+    #[test]
+    fn an_id_is_no_option() {
+        for (id, argument) in [
+            ("任务", "任务"),
+            ("a b", "'a b'"),
+            ("-x", "-- -x"),
+            ("--a b", "-- '--a b'"),
+            ("a-b", "a-b"),
+        ] {
+            assert_eq!(super::argument(id), argument);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{complete, place};
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::home::{Home, SessionId};
 use crate::relay::lease::{self, Change, Plan, Refused, Step, Wish};
-use crate::relay::{Relay, meant};
+use crate::relay::{Devices, Relay, meant};
 
 mod ls;
 
@@ -96,7 +96,9 @@ pub(super) fn run(
         let relay = place::open_relay(&home)?;
         let ids = ids(&home, &relay, &sessions)?;
         let plan = lease::plan(&home, &relay, &ids, wish, ctx)?;
-        strange(&relay, wish, console);
+        if wish != Wish::Release {
+            strange(&relay.devices, console);
+        }
         refused(&plan.refused, global, console);
         console.result(schema, &plan, |out| {
             write(out, &plan.sessions, &plan.refused, true);
@@ -108,7 +110,9 @@ pub(super) fn run(
     let mut relay = place::open_relay(&locked)?;
     let ids = ids(&locked, &relay, &sessions)?;
     let mut plan = lease::plan(&locked, &relay, &ids, wish, ctx)?;
-    strange(&relay, wish, console);
+    if wish != Wish::Release {
+        strange(&relay.devices, console);
+    }
     if plan.stolen().next().is_some() && !global.yes {
         ask(&plan, console, ctx)?;
         relay.read_devices()?;
@@ -146,16 +150,21 @@ fn ids(home: &Home, relay: &Relay, sessions: &[String]) -> Result<Vec<SessionId>
         .collect()
 }
 
+/// So many files that can not be understood are named.
+const NAMED: usize = 10;
+
 /// What can not be understood may say that somebody holds a lease.
-fn strange(relay: &Relay, wish: Wish, console: &Console) {
-    for (name, why) in &relay.devices.strange {
-        if wish != Wish::Release {
-            console.warn(&format!(
-                "{} in .leases can not be understood, and may be a claim: {}",
-                human::name(name),
-                human::escape(why)
-            ));
-        }
+fn strange(devices: &Devices, console: &Console) {
+    for (name, why) in devices.strange.iter().take(NAMED) {
+        console.warn(&format!(
+            "{} in .leases can not be understood, and may be a claim: {}",
+            human::name(name),
+            human::escape(why)
+        ));
+    }
+    if let Some(more @ 1..) = devices.strange.len().checked_sub(NAMED) {
+        let more = human::plural(more as u64, "file", "files");
+        console.warn(&format!("{more} more in .leases can not be understood"));
     }
 }
 
@@ -206,6 +215,8 @@ fn write(out: &mut String, steps: &[Step], refused: &[Refused], is_plan: bool) {
     for step in steps {
         let other = step.other.as_ref();
         let other = other.map(|claim| human::name(&claim.holder.name));
+        let holder = other.as_ref();
+        let holder = holder.map_or("nobody's".to_owned(), |other| format!("{other}'s"));
         let other = other.unwrap_or_default();
         let what = match (step.change, is_plan) {
             (Change::Taken, true) => "is free, and would be taken".to_owned(),
@@ -215,8 +226,8 @@ fn write(out: &mut String, steps: &[Step], refused: &[Refused], is_plan: bool) {
             (Change::Held, _) => "is this device's already".to_owned(),
             (Change::Released, true) => "would be released".to_owned(),
             (Change::Released, false) => "was released".to_owned(),
-            (Change::GivenUp, true) => format!("is {other}'s; the claim of this device would go"),
-            (Change::GivenUp, false) => format!("is {other}'s; the claim of this device is gone"),
+            (Change::GivenUp, true) => format!("is {holder}; the claim of this device would go"),
+            (Change::GivenUp, false) => format!("is {holder}; the claim of this device is gone"),
             (Change::Free, _) => "is nobody's".to_owned(),
         };
         let id = human::name(step.session.as_str());

@@ -290,23 +290,35 @@ pub(super) fn set_relay(home: &Home) -> Result<relay::Setting> {
 }
 
 /// Who holds the leases of the sessions of a home, for whoever is about to change some. A home that was merely found is
-/// looked at as well: more than a refusal does not come of it.
+/// looked at as well: more than a refusal does not come of it. Where it can not be learned which device this is, the
+/// refusals say so.
 ///
 /// # Errors
 /// Settings that are not understood.
 pub(super) fn leases(home: &Home, ctx: &Context) -> Result<Leases> {
     let dir = Config::load(home)?.relay.dir;
     let dir = dir.map(|dir| as_set(home, &dir));
-    let device = dir.as_ref().and_then(|_| device());
-    Ok(relay::gate(home, dir.as_deref(), device.as_ref(), ctx))
+    let device = match dir {
+        Some(_) => known_device(),
+        None => Ok(None),
+    };
+    Ok(relay::gate(home, dir.as_deref(), &device, ctx))
 }
 
 /// The same for whoever only looks: what can not be read is a warning.
 pub(super) fn leases_to_show(home: &Home, console: &Console, ctx: &Context) -> Leases {
-    leases(home, ctx).unwrap_or_else(|error| {
+    let leases = leases(home, ctx).unwrap_or_else(|error| {
         console.warn(&format!("who holds a lease is not known: {error}"));
         Leases::default()
-    })
+    });
+    if let Some(unknown) = leases.unknown() {
+        let why = &unknown.why;
+        console.warn(&format!(
+            "it is not known which device this is, and so which leases are its own: {why}"
+        ));
+        unknown.hints.iter().for_each(|hint| console.hint(hint));
+    }
+    leases
 }
 
 /// This device, as long as it is known: nothing is made.
@@ -317,9 +329,17 @@ pub(super) fn known_device() -> Result<Option<home::Device>> {
     home::Device::known(&user_data()?)
 }
 
-/// The same for whoever goes on without.
-pub(super) fn device() -> Option<home::Device> {
-    known_device().ok().flatten()
+/// The same for whoever only looks: that it can not be learned is a warning.
+pub(super) fn device(console: &Console) -> Option<home::Device> {
+    known_device().unwrap_or_else(|error| {
+        console.warn(&format!(
+            "it is not known which device this is, and so which leases are its own: {error}"
+        ));
+        for hint in error.hints() {
+            console.hint(hint);
+        }
+        None
+    })
 }
 
 /// Opens the relay of a home, which the settings name and which is bound to it.

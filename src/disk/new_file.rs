@@ -108,7 +108,7 @@ impl<'d> NewFile<'d> {
     }
 
     /// Sets owner and permission bits.
-    pub(super) fn give_to(&mut self, uid: u32, gid: u32, mode: u32) -> io::Result<()> {
+    pub fn give_to(&mut self, uid: u32, gid: u32, mode: u32) -> io::Result<()> {
         use rustix::process::{Gid, Uid};
         fs::fchown(
             &self.file,

@@ -2,7 +2,6 @@
 
 use super::{Check, Visit};
 use crate::base::human;
-use crate::home::RelayMode;
 use crate::relay::{Relay, overtaken};
 
 const NAME: &str = "relay";
@@ -27,7 +26,7 @@ pub(super) fn relay(visit: &Visit) -> Vec<Check> {
             let init = format!(
                 "`wbhome relay init {} --mode {}` does that",
                 human::quoted(&setting.dir),
-                mode(setting.mode)
+                setting.mode.word()
             );
             return vec![Check::error(NAME, says).hint(init)];
         }
@@ -45,21 +44,13 @@ pub(super) fn relay(visit: &Visit) -> Vec<Check> {
         let says = format!(
             "{}, {}; {}, {}",
             human::path(&relay.path),
-            mode(relay.mode),
+            relay.mode.word(),
             human::plural(devices, "device", "devices"),
             human::plural(held.sum(), "lease", "leases")
         );
         checks.push(Check::ok(NAME, says));
     }
     checks
-}
-
-fn mode(mode: RelayMode) -> &'static str {
-    match mode {
-        RelayMode::Clone => "clone",
-        RelayMode::Hardlink => "hardlink",
-        RelayMode::Symlink => "symlink",
-    }
 }
 
 /// What lies beside the files of the devices.
@@ -81,12 +72,17 @@ fn strange(relay: &Relay) -> Option<Check> {
 fn lost(relay: &Relay) -> Vec<Check> {
     let lost = overtaken(&relay.devices).into_iter();
     lost.map(|(session, _, holder)| {
-        let says = format!(
-            "{} holds the lease of `{}`, which this device claims, too",
-            human::name(&holder.name),
-            human::name(&session)
-        );
-        let named = human::quoted(std::path::Path::new(&session));
+        let name = human::name(&session);
+        let says = match holder {
+            Some(holder) => {
+                let who = human::name(&holder.name);
+                format!("{who} holds the lease of `{name}`, which this device claims, too")
+            }
+            None => format!(
+                "the lease of `{name}`, which this device claims, was taken by another device and let go of"
+            ),
+        };
+        let named = human::argument(&session);
         Check::warning(NAME, says).cure(format!("wbhome lease release {named}"))
     })
     .collect()

@@ -161,6 +161,11 @@ impl Entry {
         self.text("sync_tag")
     }
 
+    /// Whether the session goes to other devices: it is active and carries a sync tag.
+    pub fn travels(&self) -> bool {
+        self.status().is_active() && self.sync_tag().is_some()
+    }
+
     /// When the session began, as it stands there.
     pub fn created_at(&self) -> Option<&str> {
         self.text("created_at")

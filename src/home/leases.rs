@@ -27,6 +27,33 @@ pub struct HeldBy {
     pub ours: bool,
 }
 
+impl HeldBy {
+    /// Who holds the lease of a session and since when, for a person: `laptop holds its lease since … by its clock`.
+    pub fn told(&self, zone: TimeZone) -> String {
+        self.told_of("its lease", zone)
+    }
+
+    /// Like [`HeldBy::told`], where the session is to be named: `laptop holds the lease of …`.
+    pub fn told_of(&self, lease: &str, zone: TimeZone) -> String {
+        let since = human::moment(self.since, zone);
+        match self.ours {
+            true => format!("this device holds {lease} since {since}"),
+            false => format!(
+                "{} holds {lease} since {since} by its clock",
+                human::name(&self.name)
+            ),
+        }
+    }
+}
+
+/// What can be done about a lease that another device holds.
+pub fn lease_hint(session: &str) -> String {
+    let named = human::argument(session);
+    format!(
+        "`wbhome lease release {named}` there lets go of it; `wbhome lease steal {named}` here asks nobody"
+    )
+}
+
 /// A session that a command over many has left as it is, because another device holds its lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassedOver {
@@ -41,7 +68,26 @@ pub struct PassedOver {
 pub struct Leases {
     held: BTreeMap<String, HeldBy>,
     noted: Option<Timestamp>,
+    unknown: Option<Unknown>,
     zone: Option<TimeZone>,
+}
+
+/// Why it is not known which device this is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unknown {
+    /// For a person.
+    pub why: String,
+    /// What can be done about it.
+    pub hints: Vec<String>,
+}
+
+impl From<&Error> for Unknown {
+    fn from(error: &Error) -> Unknown {
+        Unknown {
+            why: error.to_string(),
+            hints: error.hints().to_vec(),
+        }
+    }
 }
 
 impl Leases {
@@ -50,8 +96,20 @@ impl Leases {
         Leases {
             held,
             noted,
+            unknown: None,
             zone: Some(zone),
         }
+    }
+
+    /// The same where it can not be learned which device this is: any of the leases may be its own, and none is taken for
+    /// that.
+    pub fn of_unknown(self, unknown: Option<Unknown>) -> Leases {
+        Leases { unknown, ..self }
+    }
+
+    /// Why it is not known which device this is, where somebody holds a lease and that is so.
+    pub fn unknown(&self) -> Option<&Unknown> {
+        self.unknown.as_ref().filter(|_| !self.held.is_empty())
     }
 
     /// Who holds the lease of a session, this device or another.
@@ -63,22 +121,21 @@ impl Leases {
     pub fn elsewhere(&self, session: &str) -> Option<String> {
         let holder = self.of(session).filter(|holder| !holder.ours)?;
         let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
-        let moment = |at: Timestamp| {
-            let zoned = at.to_zoned_datetime(zone.clone());
-            zoned.strftime("%Y-%m-%d %H:%M").to_string()
-        };
         let noted = match self.noted {
             Some(at) => format!(
                 " (noted on {}; the relay can not be reached now)",
-                moment(at)
+                human::moment(at, zone.clone())
             ),
             None => String::new(),
         };
-        Some(format!(
-            "{} holds its lease since {} by its clock{noted}",
-            human::name(&holder.name),
-            moment(holder.since)
-        ))
+        let unknown = match &self.unknown {
+            Some(unknown) => format!(
+                "; it is not known whether that is this device: {}",
+                unknown.why
+            ),
+            None => String::new(),
+        };
+        Some(format!("{}{noted}{unknown}", holder.told(zone)))
     }
 
     /// Every session that another device holds, and who.
@@ -100,12 +157,15 @@ impl Leases {
         let Some(who) = self.elsewhere(session.as_str()) else {
             return Ok(());
         };
-        let named = human::quoted(Path::new(session.as_str()));
         let name = human::name(session.as_str());
-        Err(Error::failed(format!("`{name}` is read-only here: {who}"))
-            .hint(format!(
-                "`wbhome lease release {named}` there lets go of it; `wbhome lease steal {named}` here asks nobody"
-            ))
+        let refused = Error::failed(format!("`{name}` is read-only here: {who}"));
+        let hints = match &self.unknown {
+            Some(unknown) => unknown.hints.clone(),
+            None => vec![lease_hint(session.as_str())],
+        };
+        let hints = hints.into_iter();
+        Err(hints
+            .fold(refused, Error::hint)
             .hint("docs/devices.md says what a lease is"))
     }
 
@@ -156,6 +216,14 @@ mod tests {
         );
         let noted = leases(false, Some(Timestamp::UNIX_EPOCH)).elsewhere("任务");
         assert!(noted.unwrap().ends_with("can not be reached now)"));
+        let unknown = Unknown {
+            why: "HOME is not set".into(),
+            hints: vec!["set HOME".into()],
+        };
+        let error = leases(false, None).of_unknown(Some(unknown));
+        let error = error.refuse(&id).unwrap_err();
+        assert!(error.to_string().ends_with("this device: HOME is not set"));
+        assert_eq!(error.hints()[0], "set HOME");
         assert!(leases(true, None).refuse(&id).is_ok());
         assert!(leases(true, None).of("任务").is_some());
         let other = SessionId::adopt("other").unwrap();

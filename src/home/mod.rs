@@ -54,7 +54,7 @@ pub use index::{Index, Item, Shape};
 pub use index_file::IndexFile;
 pub use init::{Initialised, init, layout};
 pub use layout::{FORMAT, Home, KINDS, LOGS, Trust, is_log};
-pub use leases::{HeldBy, Leases, PassedOver};
+pub use leases::{HeldBy, Leases, PassedOver, Unknown, lease_hint};
 pub use lock::LockedHome;
 pub use measure::{Counts, Tally, measure, turn_number};
 pub use nearest::nearest;

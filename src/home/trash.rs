@@ -80,6 +80,7 @@ pub fn keep_before(
     let was = Was::new(RelPath::new(rel)?.as_path()).replaced_by(replaced_by);
     let to = make_room(home, was, why, context)?;
     disk::write_new(&to, content, 0o600)?;
+    give_to_owner(home, &to)?;
     Ok(to)
 }
 
@@ -92,8 +93,26 @@ fn make_room(home: &LockedHome, was: Was, why: &str, context: &Context) -> Resul
         .trash()
         .join(open(home, note_on(was, why, context), context)?);
     let to = folder.join(lies);
-    disk::create_private_folder(to.parent().unwrap_or(&folder))?;
+    let parent = to.parent().unwrap_or(&folder);
+    disk::create_private_folder(parent)?;
+    for made in parent.ancestors().take_while(|made| *made != folder) {
+        give_to_owner(home, made)?;
+    }
     Ok(to)
+}
+
+/// Root that works for another user must not lock them out of their own trash: what it makes there is the owner's of the
+/// home.
+fn give_to_owner(home: &LockedHome, path: &Path) -> Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Ok(());
+    };
+    let Some(owner) = disk::stat(home.root())?.filter(|_| disk::is_root()) else {
+        return Ok(());
+    };
+    disk::Dir::open(parent)
+        .and_then(|dir| dir.set_owner_of(name, owner.uid, owner.gid))
+        .map_err(|e| Error::io("can not give to the owner of the home:", path, e))
 }
 
 fn note_on(was: Was, why: &str, context: &Context) -> Note {
@@ -112,6 +131,7 @@ fn note_on(was: Was, why: &str, context: &Context) -> Note {
 pub fn open(home: &LockedHome, note: Note, context: &Context) -> Result<String> {
     let folder = new_folder(home, context)?;
     write_note(&folder, &note)?;
+    give_to_owner(home, &folder.join(NOTE))?;
     let name = folder.file_name().unwrap_or_default();
     Ok(name.to_string_lossy().into_owned())
 }
@@ -174,6 +194,7 @@ pub fn let_go(home: &LockedHome, act: &str, why: &str) -> Result<()> {
 fn new_folder(home: &LockedHome, context: &Context) -> Result<PathBuf> {
     let trash = home.trash();
     disk::create_private_folder(&trash)?;
+    give_to_owner(home, &trash)?;
     let fail = |e| Error::io("can not write to", &trash, e);
     let dir = disk::Dir::open(&trash).map_err(fail)?;
     let stamp = context.clock.stamp();
@@ -193,6 +214,7 @@ fn new_folder(home: &LockedHome, context: &Context) -> Result<PathBuf> {
         match dir.make(OsStr::new(&name)) {
             Ok(()) => {
                 dir.sync().map_err(fail)?;
+                give_to_owner(home, &trash.join(&name))?;
                 return Ok(trash.join(name));
             }
             // Another act of the same second, perhaps of another worker of ours.
@@ -256,5 +278,29 @@ mod tests {
         assert!(shown(&home, &at).contains("20240615T120000Z-4/"));
         let own = RelPath::new(".wbhome/trash/20240615T120000Z-2").unwrap();
         assert!(put(&home, &own, "", &place.context()).is_err());
+    }
+
+    /// Without being root there is nothing to see.
+    #[test]
+    fn the_owner_of_the_home_keeps_what_root_puts_there() {
+        use std::os::unix::fs::{MetadataExt, chown};
+        if !disk::is_root() {
+            return;
+        }
+        let place = testing::home();
+        chown(place.home.root(), Some(1234), Some(1235)).unwrap();
+        let home = place.locked("check");
+        let kept = keep_before(&home, "notes/一.md", b"x", None, "", &place.context()).unwrap();
+        let act = place.home.trash().join("20240615T120000Z");
+        for path in [
+            place.home.trash(),
+            act.join(NOTE),
+            act.clone(),
+            act.join("notes"),
+            kept,
+        ] {
+            let meta = std::fs::metadata(&path).unwrap();
+            assert_eq!((meta.uid(), meta.gid()), (1234, 1235), "{}", path.display());
+        }
     }
 }

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Devices, Holder, Seen};
-use crate::base::{Context, human};
+use super::{Devices, Holder, Relay, Seen};
+use crate::base::{Context, Error, Result, human};
+use crate::home::{HeldBy, lease_hint};
 
 /// A claim on a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -15,44 +16,109 @@ pub struct Claim {
     /// Since when that device has said nothing else, by our own clock; `None` for this device, and when it has said
     /// something since this home looked last.
     pub unchanged_since: Option<Timestamp>,
+    /// Since when its file is not there any more, by our own clock, where that is so.
+    pub gone_since: Option<Timestamp>,
+    /// When this home had looked last, as long as that device said something then.
+    #[serde(skip)]
+    looked: Option<Timestamp>,
 }
 
 impl Claim {
     /// What is known of a holder.
-    pub(super) fn of(holder: Holder, devices: &Devices, seen: &Seen) -> Claim {
+    pub(super) fn of(holder: Holder, devices: &Devices, seen: &Seen, now: Timestamp) -> Claim {
         let mut others = devices.others();
         let said = others.find(|said| said.device == holder.device);
+        let gone = devices.is_gone(&holder.device);
         Claim {
             unchanged_since: said.and_then(|said| seen.unchanged_since(said)),
+            gone_since: gone.then(|| seen.gone_since(&holder.device).unwrap_or(now)),
+            looked: seen.at.filter(|_| seen.knows(&holder.device)),
             holder,
         }
     }
 
     /// Who claims the lease of a session and since when, for a person: `laptop holds the lease of …`.
     pub fn told(&self, session: &str, context: &Context) -> String {
-        format!(
-            "{} holds the lease of `{}` since {} by its clock",
-            human::name(&self.holder.name),
-            human::name(session),
-            moment(self.holder.since, context)
-        )
+        self.holder.told_of(session, context)
     }
 
     /// How long nothing was heard of the device, for a person: `its file …`.
     pub fn heard(&self, context: &Context) -> String {
-        match self.unchanged_since {
-            Some(since) => format!(
+        let moment = |at| human::moment(at, context.clock.time_zone());
+        match (self.gone_since, self.unchanged_since, self.looked) {
+            (Some(since), ..) => format!(
+                "its file in the relay has gone since {}, and what it said counts on",
+                moment(since)
+            ),
+            (None, Some(since), _) => format!(
                 "its file in the relay was seen to change last on {} ({})",
-                moment(since, context),
+                moment(since),
                 human::age(context.clock.now(), since)
             ),
-            None => "its file in the relay is new to this home".to_owned(),
+            (None, None, Some(looked)) => format!(
+                "its file in the relay has changed since this home looked last, on {}",
+                moment(looked)
+            ),
+            (None, None, None) => "its file in the relay is new to this home".to_owned(),
+        }
+    }
+
+    /// The same where there is little room.
+    pub fn heard_briefly(&self, context: &Context) -> String {
+        let moment = |at| human::moment(at, context.clock.time_zone());
+        match (self.gone_since, self.unchanged_since, self.looked) {
+            _ if self.holder.ours => "-".to_owned(),
+            (Some(since), ..) => format!("its file has gone since {}", moment(since)),
+            (None, Some(since), _) => human::age(context.clock.now(), since),
+            (None, None, Some(looked)) => format!("after {}", moment(looked)),
+            (None, None, None) => "new here".to_owned(),
         }
     }
 }
 
-/// A moment as a person reads it.
-pub(super) fn moment(at: Timestamp, context: &Context) -> String {
-    let zoned = at.to_zoned_datetime(context.clock.time_zone());
-    zoned.strftime("%Y-%m-%d %H:%M").to_string()
+impl Holder {
+    /// Who holds the lease of a session and since when, for a person: `laptop holds its lease since … by its clock`.
+    pub fn told(&self, context: &Context) -> String {
+        HeldBy::from(self.clone()).told(context.clock.time_zone())
+    }
+
+    /// Like [`Holder::told`], where the session is to be named: `laptop holds the lease of …`.
+    pub fn told_of(&self, session: &str, context: &Context) -> String {
+        let lease = format!("the lease of `{}`", human::name(session));
+        HeldBy::from(self.clone()).told_of(&lease, context.clock.time_zone())
+    }
+}
+
+impl From<Holder> for HeldBy {
+    fn from(holder: Holder) -> HeldBy {
+        HeldBy {
+            device: holder.device,
+            name: holder.name,
+            since: holder.since,
+            ours: holder.ours,
+        }
+    }
+}
+
+impl Relay {
+    /// Refuses what only the holder of the lease of a session may do.
+    ///
+    /// # Errors
+    /// The refusal, with who holds it.
+    pub fn refuse_unleased(&self, session: &str, context: &Context) -> Result<()> {
+        match self.devices.holder(session) {
+            Some(holder) if holder.ours => Ok(()),
+            Some(holder) => {
+                Err(Error::failed(holder.told_of(session, context)).hint(lease_hint(session)))
+            }
+            None => {
+                let (name, named) = (human::name(session), human::argument(session));
+                Err(
+                    Error::failed(format!("nobody holds the lease of `{name}`")).hint(format!(
+                        "`wbhome lease take {named}` first: only who holds it writes"
+                    )),
+                )
+            }
+        }
+    }
 }

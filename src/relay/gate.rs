@@ -3,22 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{Holder, look};
-use crate::base::Context;
-use crate::home::{Device, HeldBy, Home, Leases, each_brief};
+use super::look::look_as;
+use super::said::Wanted;
+use crate::base::{Context, Result};
+use crate::home::{Device, HeldBy, Home, Leases, Unknown, each_brief};
 
 /// Who holds the leases of the sessions of a home, as its relay in this folder says; or, where that can not be reached, as
-/// was noted. `None`: no relay is set, and nobody holds any. A device that is not known holds none of them.
+/// was noted. `None`: no relay is set, and nobody holds any. A device that is not known holds none of them; where it can not
+/// be learned which one this is, the refusals say so.
 pub fn gate(
     home: &Home,
     relay: Option<&Path>,
-    device: Option<&Device>,
+    device: &Result<Option<Device>>,
     context: &Context,
 ) -> Leases {
     let Some(relay) = relay else {
         return Leases::default();
     };
-    let look = look(home, relay, device);
+    let known = device.as_ref().ok().and_then(Option::as_ref);
+    let look = look_as(home, relay, known, Wanted::Leases);
     let said = look.devices.all();
     let claimed: BTreeSet<&str> = said
         .flat_map(|said| said.leases.keys().map(String::as_str))
@@ -29,8 +32,7 @@ pub fn gate(
     let holder = |session: &str| look.devices.holder(session).map(HeldBy::from);
     let mut held = BTreeMap::new();
     let read = each_brief(home, &|id| claimed.contains(id), &mut |brief| {
-        let tagged = brief.sync_tag.as_deref().is_some_and(|tag| !tag.is_empty());
-        if let Some(holder) = holder(&brief.id).filter(|_| tagged) {
+        if let Some(holder) = holder(&brief.id).filter(|_| brief.sync_tag.is_some()) {
             held.insert(brief.id.into_owned(), holder);
         }
     });
@@ -40,16 +42,6 @@ pub fn gate(
         held.extend(all.filter_map(|session| Some((session.to_owned(), holder(session)?))));
     }
     let noted = look.noted.and_then(|(_, at)| at);
-    Leases::new(held, noted, context.clock.time_zone())
-}
-
-impl From<Holder> for HeldBy {
-    fn from(holder: Holder) -> HeldBy {
-        HeldBy {
-            device: holder.device,
-            name: holder.name,
-            since: holder.since,
-            ours: holder.ours,
-        }
-    }
+    let unknown = device.as_ref().err().map(Unknown::from);
+    Leases::new(held, noted, context.clock.time_zone()).of_unknown(unknown)
 }

@@ -67,7 +67,7 @@ pub fn plan(home: &Home, device: Option<&Device>, request: &Request) -> Result<P
     if disk::stat(dir)?.is_some() {
         let root = Dir::open(dir).map_err(|e| Error::io("can not open the folder", dir, e))?;
         let this = device.map_or("", |device| device.id.as_str());
-        if let Some(own) = Devices::read(&root, this)?.own() {
+        if let Some(own) = Devices::read(&root, dir, this)?.own() {
             if let Some(error) = another_home(home, own)? {
                 return Err(error.at(dir));
             }
@@ -230,7 +230,7 @@ pub fn apply(
     disk::create_folder(&path)?;
     let root = Dir::open(&path).map_err(|e| Error::io("can not open the folder", &path, e))?;
     let real = disk::real_path(home.root())?;
-    let own = Devices::read(&root, &device.id)?.own().cloned();
+    let own = Devices::read(&root, &path, &device.id)?.own().cloned();
     let moved = own.as_ref().is_some_and(|own| *own.path != *real);
     if own.is_none() || moved {
         let since = context.clock.now();

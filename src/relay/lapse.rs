@@ -5,18 +5,20 @@ use super::{Devices, Holder, Lease, Relay, Said};
 use crate::base::{Error, Result};
 use crate::home::{Home, Index, SessionId};
 
-/// Leases that this device says it holds, and another with a better claim: whoever finds that stops writing.
-pub fn overtaken(devices: &Devices) -> Vec<(String, Lease, Holder)> {
+/// Leases that this device says it holds, and that count no more: another device has a better claim, or had one and has
+/// let go of it (`None`). Whoever finds that stops writing.
+pub fn overtaken(devices: &Devices) -> Vec<(String, Lease, Option<Holder>)> {
     let own = devices.own().into_iter().flat_map(|own| &own.leases);
-    own.filter_map(|(session, lease)| {
-        let holder = devices.held_elsewhere(session)?;
-        Some((session.clone(), lease.clone(), holder))
+    own.filter_map(|(session, lease)| match devices.holder(session) {
+        Some(holder) if holder.ours => None,
+        holder => Some((session.clone(), lease.clone(), holder)),
     })
     .collect()
 }
 
-/// Leases of this device of sessions that do not travel: not active here with a sync tag any more, as after `rm` or
-/// `mv`, and not in the relay either.
+/// Leases of this device of sessions that do not travel from here: not active here with a sync tag any more, as after
+/// `rm`, `mv` and `archive`, whatever others say of them. That of a session which is in the relay, and which this home
+/// never had, is for a `relay take` to come, and stays.
 ///
 /// # Errors
 /// An index that can not be understood.
@@ -25,11 +27,15 @@ pub fn without_session(home: &Home, relay: &Relay) -> Result<Vec<String>> {
         return Ok(Vec::new());
     };
     let index = Index::read(home)?;
-    let is_somewhere = |session: &str| {
+    let is_to_come = |session: &str| {
         let id = SessionId::adopt(session);
-        travels(&index, session) || id.is_ok_and(|id| relay.has(&id))
+        !relay.seen.had(session) && id.is_ok_and(|id| relay.has(&id))
     };
-    let sessions = own.leases.keys().filter(|session| !is_somewhere(session));
+    let lapses = |session: &str| match index.find(session) {
+        Some(_) => !travels(&index, session),
+        None => !is_to_come(session),
+    };
+    let sessions = own.leases.keys().filter(|session| lapses(session));
     Ok(sessions.cloned().collect())
 }
 
@@ -59,17 +65,5 @@ impl Relay {
         self.devices.own().ok_or_else(|| {
             Error::failed("what this device says has gone from").at(self.path.join(super::FOLDER))
         })
-    }
-}
-
-impl Said {
-    /// Takes a lease out, and notes that it was held. Whether there was one.
-    pub(super) fn let_go(&mut self, session: &str) -> bool {
-        let Some(lease) = self.leases.remove(session) else {
-            return false;
-        };
-        let released = self.released.entry(session.to_owned()).or_default();
-        *released = lease.epoch.max(*released);
-        true
     }
 }

@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::meant::refuse_at_home;
+use super::said::HIGHEST;
 use super::{Claim, Lease, Relay, give_up, note, overtaken};
 use crate::base::{Context, Error, Result, human};
-use crate::home::{Home, Index, LockedHome, SessionId};
+use crate::home::{Home, Index, LockedHome, SessionId, lease_hint};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub enum Wish {
 
 /// What becomes of the lease of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// Nobody had it, and this device takes it.
     Taken,
@@ -37,7 +38,7 @@ pub enum Change {
     Held,
     /// This device had it, and nobody has it now.
     Released,
-    /// Another device has it; the claim of this one, which was overtaken, goes.
+    /// Another device has it, or has had it since; the claim of this one, which was overtaken, goes.
     GivenUp,
     /// Nobody has it, and nothing is to be released.
     Free,
@@ -47,6 +48,7 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
     /// Its id.
+    #[serde(rename = "id")]
     pub session: SessionId,
     /// What becomes of its lease.
     pub change: Change,
@@ -60,6 +62,7 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refused {
     /// Its id.
+    #[serde(rename = "id")]
     pub session: SessionId,
     /// Why, for a person.
     pub why: String,
@@ -115,10 +118,10 @@ pub fn plan(
     };
     let mut seen = BTreeSet::new();
     for id in ids.iter().filter(|id| seen.insert(*id)) {
-        let found = Found::of(id, relay);
+        let found = Found::of(id, relay, context);
         let step = match wish {
             Wish::Release => found.release(context),
-            Wish::Take | Wish::Steal => found.take(&index, relay, wish, context),
+            Wish::Take | Wish::Steal => found.take(home, &index, relay, wish, context),
         };
         match step {
             Ok(step) => plan.sessions.push(step),
@@ -131,26 +134,42 @@ pub fn plan(
 /// Who has the lease of a session.
 struct Found<'a> {
     id: &'a SessionId,
+    /// What this device claims.
     ours: Option<&'a Lease>,
+    /// Whether that counts.
+    held: bool,
     /// Another device that has the better claim.
     other: Option<Claim>,
 }
 
 impl<'a> Found<'a> {
-    fn of(id: &'a SessionId, relay: &'a Relay) -> Found<'a> {
+    fn of(id: &'a SessionId, relay: &'a Relay, context: &Context) -> Found<'a> {
         let own = relay.devices.own();
-        let other = relay.devices.held_elsewhere(id.as_str());
+        let holder = relay.devices.holder(id.as_str());
+        let now = context.clock.now();
         Found {
             id,
             ours: own.and_then(|own| own.leases.get(id.as_str())),
-            other: other.map(|holder| Claim::of(holder, &relay.devices, &relay.seen)),
+            held: holder.as_ref().is_some_and(|holder| holder.ours),
+            other: holder
+                .filter(|holder| !holder.ours)
+                .map(|holder| Claim::of(holder, &relay.devices, &relay.seen, now)),
         }
     }
 
-    fn take(&self, index: &Index, relay: &Relay, wish: Wish, context: &Context) -> Result<Step> {
+    fn take(
+        &self,
+        home: &Home,
+        index: &Index,
+        relay: &Relay,
+        wish: Wish,
+        context: &Context,
+    ) -> Result<Step> {
         let change = match (&self.other, self.ours) {
-            (None, Some(ours)) => return Ok(self.step(Change::Held, Some(ours.epoch))),
-            (None, None) => Change::Taken,
+            (None, Some(ours)) if self.held => {
+                return Ok(self.step(Change::Held, Some(ours.epoch)));
+            }
+            (None, _) => Change::Taken,
             (Some(_), _) if wish == Wish::Steal => Change::Stolen,
             (Some(other), _) => return Err(self.elsewhere(other, context)),
         };
@@ -159,20 +178,17 @@ impl<'a> Found<'a> {
             refuse_at_home(index, relay, self.id)?;
         }
         let highest = relay.devices.highest_epoch(self.id.as_str());
-        let next = highest.checked_add(1).ok_or_else(|| {
-            let shown = human::name(self.id.as_str());
-            Error::failed(format!("there is no higher number than that of the lease of `{shown}` in"))
-                .at(relay.path.join(super::FOLDER))
-                .hint("no device counts that far: one of the files there was not written by wbhome; move it away")
-        })?;
-        Ok(self.step(change, Some(next)))
+        match highest < HIGHEST {
+            true => Ok(self.step(change, Some(highest + 1))),
+            false => Err(self.at_the_end(home, relay)),
+        }
     }
 
     fn release(&self, context: &Context) -> Result<Step> {
         match (&self.other, self.ours) {
             (None, None) => Ok(self.step(Change::Free, None)),
-            (None, Some(ours)) => Ok(self.step(Change::Released, Some(ours.epoch))),
-            (Some(_), Some(ours)) => Ok(self.step(Change::GivenUp, Some(ours.epoch))),
+            (None, Some(ours)) if self.held => Ok(self.step(Change::Released, Some(ours.epoch))),
+            (_, Some(ours)) => Ok(self.step(Change::GivenUp, Some(ours.epoch))),
             (Some(other), None) => Err(self.elsewhere(other, context)),
         }
     }
@@ -187,15 +203,21 @@ impl<'a> Found<'a> {
     }
 
     fn elsewhere(&self, other: &Claim, context: &Context) -> Error {
-        let named = human::quoted(std::path::Path::new(self.id.as_str()));
         Error::failed(format!(
             "{}; {}",
             other.told(self.id.as_str(), context),
             other.heard(context)
         ))
-        .hint(format!(
-            "`wbhome lease release {named}` there lets go of it; `wbhome lease steal {named}` here asks nobody"
-        ))
+        .hint(lease_hint(self.id.as_str()))
+    }
+
+    fn at_the_end(&self, home: &Home, relay: &Relay) -> Error {
+        let shown = human::name(self.id.as_str());
+        let noted = human::quoted(&home.leases_file());
+        Error::failed(format!("there is no higher number than that of the lease of `{shown}` in"))
+            .at(relay.path.join(super::FOLDER))
+            .hint("no device counts that far: one of the files there was not written by wbhome; move it away")
+            .hint(format!("what it said is noted, too, and counts on until that is gone: rm {noted}"))
     }
 
     fn refused(&self, error: &Error) -> Refused {
@@ -261,7 +283,7 @@ fn lost(relay: &mut Relay, done: &mut Outcome, context: &Context) -> Result<()> 
         .partition(|step| lost.contains(step.session.as_str()));
     done.sessions = kept;
     for step in gone {
-        let found = Found::of(&step.session, relay);
+        let found = Found::of(&step.session, relay, context);
         if let Some(other) = &found.other {
             done.refused
                 .push(found.refused(&found.elsewhere(other, context)));

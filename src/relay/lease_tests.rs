@@ -123,10 +123,10 @@ fn a_lease_lapses_with_its_session() {
 fn a_number_that_nobody_can_exceed_is_refused() {
     let shared = Shared::new();
     let context = shared.place.context();
-    let lease = shared.lease(u64::MAX);
+    let lease = shared.lease(HIGHEST);
     shared.say(OTHER, |said| {
         said.leases.insert("任务".into(), lease);
-        said.released.insert("其他".into(), u64::MAX);
+        said.released.insert("其他".into(), HIGHEST);
     });
     let relay = shared.open();
     let both = ids(&["任务", "其他"]);
@@ -136,7 +136,8 @@ fn a_number_that_nobody_can_exceed_is_refused() {
     }
 }
 
-/// A file that a sync client is in the middle of writing does not let a lease fall; one that is gone does.
+/// A file that a sync client is in the middle of writing, or has removed to put another in its place, does not let a
+/// lease fall.
 #[test]
 fn a_torn_file_says_what_it_said_before() {
     let shared = Shared::new();
@@ -156,5 +157,101 @@ fn a_torn_file_says_what_it_said_before() {
     note(&home, &mut relay, &context).unwrap();
     assert!(shared.open().devices.held_elsewhere("任务").is_some());
     crate::disk::remove_file(&file).unwrap();
-    assert!(shared.open().devices.held_elsewhere("任务").is_none());
+    let mut relay = shared.open();
+    assert!(relay.devices.held_elsewhere("任务").is_some() && relay.devices.is_gone(OTHER));
+    let gone_since = |relay: &Relay, now| {
+        let holder = relay.devices.holder("任务").unwrap();
+        Claim::of(holder, &relay.devices, &relay.seen, now).gone_since
+    };
+    let (now, later) = (lease_at(100), lease_at(200));
+    assert_eq!(gone_since(&relay, now), Some(now));
+    note(&home, &mut relay, &context).unwrap();
+    let noted = Some(context.clock.now());
+    assert_eq!(gone_since(&shared.open(), later), noted);
+    note(&home, &mut shared.open(), &context).unwrap();
+    assert_eq!(gone_since(&shared.open(), later), noted);
+    // It comes back, and says nothing more.
+    shared.say(OTHER, |_| {});
+    let relay = shared.open();
+    assert!(relay.devices.holder("任务").is_none() && !relay.devices.is_gone(OTHER));
+    // Whoever wants to be rid of it removes what was noted.
+    crate::disk::remove_file(&file).unwrap();
+    crate::disk::remove_file(&home.leases_file()).unwrap();
+    assert_eq!(shared.open().devices.all().count(), 1);
+}
+
+fn lease_at(second: i64) -> jiff::Timestamp {
+    jiff::Timestamp::new(second, 0).unwrap()
+}
+
+/// Whatever another device says of a session, the lease of one that has left this home goes; that of one which is still
+/// to come stays.
+#[test]
+fn a_lease_goes_with_the_session_and_not_before_it_came() {
+    let shared = Shared::new();
+    let context = shared.place.context();
+    let home = shared.place.locked("lease");
+    let sessions = ["任务", "其他", "来的"];
+    let lease = shared.lease(1);
+    shared.say(OTHER, |said| {
+        for session in sessions {
+            let sent = crate::relay::Sent {
+                tag: "x".into(),
+                at: lease.since,
+                version: String::new(),
+            };
+            said.sessions.insert(session.into(), sent);
+        }
+    });
+    shared.say(&shared.device.id, |said| {
+        for session in sessions {
+            said.leases.insert(session.into(), lease.clone());
+        }
+    });
+    let gone = || without_session(&home, &shared.open()).unwrap();
+    note(&home, &mut shared.open(), &context).unwrap();
+    assert!(gone().is_empty());
+    // Moved to another name; archived.
+    shared.place.put(
+        "index.json",
+        r#"[{"id": "新名", "sync_tag": "x"}, {"id": "其他", "sync_tag": "x", "status": "archived"}]"#,
+    );
+    assert_eq!(gone(), ["任务", "其他"]);
+    note(&home, &mut shared.open(), &context).unwrap();
+    assert_eq!(gone(), ["任务", "其他"]);
+    // It came, and went again.
+    shared
+        .place
+        .put("index.json", r#"[{"id": "来的", "sync_tag": "x"}]"#);
+    note(&home, &mut shared.open(), &context).unwrap();
+    shared.place.put("index.json", "[]");
+    assert_eq!(gone(), ["任务", "其他", "来的"]);
+}
+
+/// A claim that a thief has overtaken is nobody's after the thief has let go of it, and can be taken anew.
+#[test]
+fn an_overtaken_claim_is_given_up_or_taken_anew() {
+    let shared = Shared::new();
+    let context = shared.place.context();
+    let lease = shared.lease(1);
+    shared.say(&shared.device.id, |said| {
+        said.leases.insert("任务".into(), lease);
+    });
+    shared.say(OTHER, |said| {
+        said.released.insert("任务".into(), 2);
+    });
+    let relay = shared.open();
+    let lost = overtaken(&relay.devices);
+    assert!(lost.len() == 1 && lost[0].2.is_none());
+    let one = ids(&["任务"]);
+    for (wish, change, epoch) in [
+        (Wish::Take, Change::Taken, 3),
+        (Wish::Steal, Change::Taken, 3),
+        (Wish::Release, Change::GivenUp, 1),
+    ] {
+        let plan = plan(&shared.place.home, &relay, &one, wish, &context).unwrap();
+        let step = &plan.sessions[0];
+        assert_eq!((step.change, step.epoch), (change, Some(epoch)), "{wish:?}");
+    }
+    assert!(relay.refuse_unleased("任务", &context).is_err());
 }

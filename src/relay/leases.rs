@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{Claim, Look};
-use crate::base::Result;
+use crate::base::{Context, Result};
 use crate::disk::{self, FileKind};
 use crate::home::{Home, SessionId, candidates};
 
@@ -15,9 +15,10 @@ use crate::home::{Home, SessionId, candidates};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// Its id, as the devices say it: to be shown, not to be made a path.
+    #[serde(rename = "id")]
     pub session: String,
-    /// Who holds it.
-    pub holder: Claim,
+    /// Who holds it; `None` when nobody does: all claims were overtaken by a device that has let go of it since.
+    pub holder: Option<Claim>,
     /// Other claims, which do not count, the best first.
     pub overtaken: Vec<Claim>,
 }
@@ -44,11 +45,18 @@ pub struct Outcome {
     pub noted: Option<Timestamp>,
 }
 
-/// Lists the leases of all devices; without `all`, of sessions that are in this home or in the relay.
+/// Lists the leases of all devices; without `all`, of sessions that are in this home or in the relay, and this device's
+/// own.
 ///
 /// # Errors
 /// A home that can not be listed.
-pub fn list(home: &Home, relay: &Path, look: &Look, all: bool) -> Result<Outcome> {
+pub fn list(
+    home: &Home,
+    relay: &Path,
+    look: &Look,
+    all: bool,
+    context: &Context,
+) -> Result<Outcome> {
     let sessions: BTreeSet<&String> = look
         .devices
         .all()
@@ -62,19 +70,20 @@ pub fn list(home: &Home, relay: &Path, look: &Look, all: bool) -> Result<Outcome
         noted: look.noted.as_ref().and_then(|(_, at)| *at),
     };
     for session in sessions {
-        if !all && !known.contains(session) {
+        let claims = look.devices.claims(session);
+        if !all && !known.contains(session) && !claims.iter().any(|claim| claim.ours) {
             outcome.elsewhere += 1;
             continue;
         }
-        let claims = look.devices.claims(session).into_iter();
-        let mut claims = claims.map(|holder| Claim::of(holder, &look.devices, &look.seen));
-        if let Some(holder) = claims.next() {
-            outcome.leases.push(Row {
-                session: session.clone(),
-                holder,
-                overtaken: claims.collect(),
-            });
-        }
+        let holder = look.devices.holder(session);
+        let now = context.clock.now();
+        let claim = |holder| Claim::of(holder, &look.devices, &look.seen, now);
+        let others = claims.into_iter().skip(usize::from(holder.is_some()));
+        outcome.leases.push(Row {
+            session: session.clone(),
+            overtaken: others.map(claim).collect(),
+            holder: holder.map(claim),
+        });
     }
     let strange = look.devices.strange.iter().cloned();
     outcome.strange = strange.map(|(name, why)| Strange { name, why }).collect();

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
+use super::said::Wanted;
 use super::{Devices, Seen};
 use crate::disk::Dir;
 use crate::home::{Device, Home};
@@ -22,9 +23,14 @@ pub struct Look {
 /// Looks at what all devices say in the relay in this folder, and changes nothing. A device that is not known is none of those
 /// that speak there. Where the folder can not be reached, what was noted counts.
 pub fn look(home: &Home, relay: &Path, device: Option<&Device>) -> Look {
+    look_as(home, relay, device, Wanted::All)
+}
+
+/// Like [`look`], at so much of it.
+pub(super) fn look_as(home: &Home, relay: &Path, device: Option<&Device>, wanted: Wanted) -> Look {
     let this = device.map_or("", |device| &device.id);
-    let seen = Seen::read(home, relay);
-    match read(relay, this) {
+    let seen = Seen::read_as(home, relay, wanted);
+    match read(relay, this, wanted) {
         Ok(mut devices) => {
             devices.stand_in(seen.all());
             Look {
@@ -41,9 +47,9 @@ pub fn look(home: &Home, relay: &Path, device: Option<&Device>) -> Look {
     }
 }
 
-fn read(relay: &Path, this: &str) -> Result<Devices, String> {
+fn read(relay: &Path, this: &str, wanted: Wanted) -> Result<Devices, String> {
     let root = Dir::open(relay).map_err(|e| crate::base::human::io(&e))?;
-    let devices = Devices::read(&root, this).map_err(|e| e.to_string())?;
+    let devices = Devices::read_as(&root, relay, this, wanted).map_err(|e| e.to_string())?;
     // The empty folder that a disk is mounted on says nothing either.
     match devices.all().next().is_some() || !devices.strange.is_empty() {
         true => Ok(devices),

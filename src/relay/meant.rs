@@ -3,7 +3,7 @@
 use super::Relay;
 use crate::base::{Error, Result, human};
 use crate::disk::FileKind;
-use crate::home::{Home, Index, SessionId, Status, candidates, resolve};
+use crate::home::{Entry, Home, Index, SessionId, Status, candidates, resolve};
 
 /// The session that `query` means: of this home, as everywhere; or by its exact name one that only the relay has, or that
 /// somebody claims.
@@ -33,7 +33,7 @@ impl Relay {
 /// Whether a session of the home travels: it is active and carries a sync tag.
 pub(super) fn travels(index: &Index, id: &str) -> bool {
     let mut entries = index.entries().filter(|entry| entry.id() == id);
-    entries.any(|entry| entry.status().is_active() && entry.sync_tag().is_some())
+    entries.any(Entry::travels)
 }
 
 /// Refuses a session that does not travel.
@@ -43,7 +43,7 @@ pub(super) fn refuse_at_home(index: &Index, relay: &Relay, id: &SessionId) -> Re
     }
     let shown = human::name(id.as_str());
     let status = index.find(id.as_str()).map(|entry| entry.status());
-    let named = human::quoted(std::path::Path::new(id.as_str()));
+    let named = human::argument(id.as_str());
     Err(match status {
         Some(status @ (Status::Archived | Status::Missing | Status::Removed)) => {
             let status = status.as_str();
@@ -53,7 +53,7 @@ pub(super) fn refuse_at_home(index: &Index, relay: &Relay, id: &SessionId) -> Re
             "`{shown}` carries no sync tag, and does not travel"
         ))
         .hint(format!(
-            "`wbhome label {named} --sync-tag TAG` gives it one"
+            "`wbhome label --sync-tag TAG {named}` gives it one"
         )),
     })
 }

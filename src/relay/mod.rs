@@ -26,6 +26,7 @@ mod names;
 mod outcome;
 mod place;
 mod record;
+mod said;
 mod seen;
 mod side;
 mod standing;

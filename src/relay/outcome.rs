@@ -226,8 +226,8 @@ pub struct Outcome {
 pub struct Overtaken {
     /// The session.
     pub session: String,
-    /// Who holds it.
-    pub holder: Holder,
+    /// Who holds it; `None` when another device has had it since, and has let go of it.
+    pub holder: Option<Holder>,
 }
 
 impl Outcome {

@@ -79,7 +79,7 @@ impl Relay {
     /// # Errors
     /// As [`Devices::read`].
     pub fn read_devices(&mut self) -> Result<()> {
-        self.devices = Devices::read(&self.root, &self.device.id)?;
+        self.devices = Devices::read(&self.root, &self.path, &self.device.id)?;
         self.devices.stand_in(self.seen.all());
         Ok(())
     }

@@ -4,20 +4,25 @@
 //! that is carried are those of the sync client. What stands here is also gone by while the relay folder can not be
 //! reached. It may be deleted at any time, and one that can not be understood is none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::devices::FILES;
+use super::said::{OfLeases, Wanted};
 use super::{Devices, Relay, Said};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result};
 use crate::disk::{self, Written};
-use crate::home::{Home, LockedHome};
+use crate::home::{Home, Index, LockedHome};
 
 const FORMAT: u64 = 1;
 const LIMIT: u64 = 256 << 20;
+
+/// So much of it may be what devices have said.
+const NOTED: u64 = 128 << 20;
 
 /// What was heard of all devices of a relay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,35 +30,55 @@ pub struct Seen {
     /// When they were looked at last; `None`: never.
     pub at: Option<Timestamp>,
     devices: BTreeMap<String, Heard>,
+    /// Sessions that this home had at a time when this device held their lease, as long as it does.
+    had: BTreeSet<String>,
 }
 
 /// What a device said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Heard {
+struct Heard<S = Said> {
     /// Since when it has said just that, as far as was seen from here.
     since: Timestamp,
-    said: Said,
+    /// Since when its file is not there any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gone: Option<Timestamp>,
+    said: S,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Document<'s> {
+#[serde(bound(deserialize = "S: Deserialize<'de>"))]
+struct Document<S = Said> {
     format: u64,
     /// The relay folder: of another one nothing is known.
     relay: ExactPath,
     at: Timestamp,
-    devices: std::borrow::Cow<'s, BTreeMap<String, Heard>>,
+    devices: BTreeMap<String, Heard<S>>,
+    #[serde(default)]
+    had: BTreeSet<String>,
 }
 
 impl Seen {
     /// What was noted of the relay in this folder. Whatever can not be understood is nothing.
     pub fn read(home: &Home, relay: &Path) -> Seen {
+        Seen::read_as(home, relay, Wanted::All)
+    }
+
+    /// Like [`Seen::read`], so much of it.
+    pub(super) fn read_as(home: &Home, relay: &Path, wanted: Wanted) -> Seen {
         let content = disk::read_small(&home.leases_file(), LIMIT).ok().flatten();
-        let document = content.and_then(|text| serde_json::from_slice::<Document>(&text).ok());
+        let content = content.unwrap_or_default();
+        let document = match wanted {
+            Wanted::All => serde_json::from_slice::<Document>(&content).ok(),
+            Wanted::Leases => serde_json::from_slice::<Document<OfLeases>>(&content)
+                .ok()
+                .map(Document::from),
+        };
         let ours = |document: &Document| document.format == FORMAT && *document.relay == *relay;
         match document.filter(ours) {
             Some(document) => Seen {
                 at: Some(document.at),
-                devices: document.devices.into_owned(),
+                devices: document.devices,
+                had: document.had,
             },
             None => Seen::default(),
         }
@@ -71,17 +96,67 @@ impl Seen {
         (heard.said == *said).then_some(heard.since)
     }
 
-    fn with(&self, devices: &Devices, now: Timestamp) -> Seen {
-        let heard = |said: &Said| Heard {
-            since: self.unchanged_since(said).unwrap_or(now),
-            said: said.clone(),
+    /// Whether a device said something when this home looked last.
+    pub fn knows(&self, device: &str) -> bool {
+        self.devices.contains_key(device)
+    }
+
+    /// Since when the file of a device is not there any more, by our own clock, if that was noted.
+    pub fn gone_since(&self, device: &str) -> Option<Timestamp> {
+        self.devices.get(device)?.gone
+    }
+
+    /// Whether this home has had a session, since this device holds its lease. `false` also when that was never looked at.
+    pub fn had(&self, session: &str) -> bool {
+        self.had.contains(session)
+    }
+
+    fn with(&self, devices: &Devices, index: Option<&Index>, now: Timestamp) -> Seen {
+        let heard = |said: &Said| {
+            let gone = devices.is_gone(&said.device);
+            Heard {
+                since: self.unchanged_since(said).unwrap_or(now),
+                gone: gone.then(|| self.gone_since(&said.device).unwrap_or(now)),
+                said: said.clone(),
+            }
         };
-        let devices = devices.all();
+        // What is there is noted before what has gone, and no more than is read again.
+        let mut all: Vec<Heard> = devices.all().map(heard).collect();
+        all.sort_by_key(|heard| heard.gone.is_some());
+        let mut bytes = 0;
+        all.truncate(FILES);
+        all.retain(|heard| {
+            bytes += serde_json::to_vec(heard).map_or(NOTED, |text| text.len() as u64);
+            bytes < NOTED
+        });
+        let is_here = |session: &str| index.is_some_and(|index| index.find(session).is_some());
+        let own = devices.own().into_iter().flat_map(|own| own.leases.keys());
+        let by_id = |heard: Heard| (heard.said.device.clone(), heard);
         Seen {
             at: Some(now),
-            devices: devices
-                .map(|said| (said.device.clone(), heard(said)))
+            devices: all.into_iter().map(by_id).collect(),
+            had: own
+                .filter(|session| self.had(session) || is_here(session))
+                .cloned()
                 .collect(),
+        }
+    }
+}
+
+impl From<Document<OfLeases>> for Document {
+    fn from(document: Document<OfLeases>) -> Document {
+        let whole = |heard: Heard<OfLeases>| Heard {
+            since: heard.since,
+            gone: heard.gone,
+            said: heard.said.into(),
+        };
+        let devices = document.devices.into_iter();
+        Document {
+            format: document.format,
+            relay: document.relay,
+            at: document.at,
+            devices: devices.map(|(id, heard)| (id, whole(heard))).collect(),
+            had: document.had,
         }
     }
 }
@@ -92,20 +167,27 @@ impl Seen {
 /// When it can not be written.
 pub fn note(home: &LockedHome, relay: &mut Relay, context: &Context) -> Result<()> {
     let now = context.clock.now();
-    let seen = relay.seen.with(&relay.devices, now);
+    // Of an index that can not be understood it is not known what is here.
+    let index = Index::read(home).ok();
+    let seen = relay.seen.with(&relay.devices, index.as_ref(), now);
     let path = home.leases_file();
     let document = Document {
         format: FORMAT,
         relay: relay.path.clone().into(),
         at: now,
-        devices: std::borrow::Cow::Borrowed(&seen.devices),
+        devices: seen.devices,
+        had: seen.had,
     };
     let text = serde_json::to_vec(&document).map_err(|e| Error::io("can not write", &path, e))?;
     let mut expected = disk::read_small(&path, u64::MAX)?;
     while let Written::Changed(now) = disk::replace(&path, expected.as_deref(), &text, 0o600)? {
         expected = now;
     }
-    relay.seen = seen;
+    relay.seen = Seen {
+        at: Some(now),
+        devices: document.devices,
+        had: document.had,
+    };
     Ok(())
 }
 
@@ -127,11 +209,11 @@ mod tests {
         let moment = |s: i64| Timestamp::new(s, 0).unwrap();
         let this = format!("{:032x}", 1);
         let devices = |beat| Devices::noted(&this, vec![said(1, 0), said(2, beat)]);
-        let seen = Seen::default().with(&devices(7), moment(100));
-        let seen = seen.with(&devices(7), moment(200));
+        let seen = Seen::default().with(&devices(7), None, moment(100));
+        let seen = seen.with(&devices(7), None, moment(200));
         assert_eq!(seen.unchanged_since(&said(2, 7)), Some(moment(100)));
         assert_eq!(seen.unchanged_since(&said(2, 8)), None);
-        let seen = seen.with(&devices(8), moment(300));
+        let seen = seen.with(&devices(8), None, moment(300));
         assert_eq!(seen.unchanged_since(&said(2, 8)), Some(moment(300)));
     }
 

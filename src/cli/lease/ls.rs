@@ -20,7 +20,7 @@ pub(super) struct LsArgs {
 pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
     let home = place::open(global)?;
     let setting = place::set_relay(&home)?;
-    let device = place::device();
+    let device = place::device(console);
     let look = look(&home, &setting.dir, device.as_ref());
     match &look.noted {
         None => {}
@@ -38,19 +38,13 @@ pub(super) fn run(args: LsArgs, global: &Global, console: &Console, ctx: &Contex
                 .hint("`wbhome relay init` makes a folder a relay of this device"));
         }
     }
-    let listed = leases::list(&home, &setting.dir, &look, args.all)?;
-    for strange in &listed.strange {
-        console.warn(&format!(
-            "{} in .leases can not be understood, and may be a claim: {}",
-            human::name(&strange.name),
-            human::escape(&strange.why)
-        ));
-    }
+    let listed = leases::list(&home, &setting.dir, &look, args.all, ctx)?;
+    super::strange(&look.devices, console);
     console.result("lease-ls/1", &listed, |out| write(out, &listed, ctx))?;
     let again = place::again(global);
-    let lost = |row: &&Row| !row.holder.holder.ours && row.overtaken.iter().any(|c| c.holder.ours);
+    let lost = |row: &&Row| row.overtaken.iter().any(|claim| claim.holder.ours);
     for row in listed.leases.iter().filter(lost) {
-        let named = human::quoted(std::path::Path::new(&row.session));
+        let named = human::argument(&row.session);
         console.hint(&format!(
             "this device was overtaken; to give its claim up: {again} lease release {named}"
         ));
@@ -78,11 +72,17 @@ fn write(out: &mut String, listed: &Outcome, ctx: &Context) {
         column("SESSION", Cells::Words, &|row| {
             human::name(&row.session).into_owned()
         }),
-        column("HOLDER", Cells::Words, &|row| who(&row.holder)),
-        column("SINCE", Cells::Words, &|row| {
-            moment(row.holder.holder.since, ctx)
+        column("HOLDER", Cells::Words, &|row| {
+            row.holder.as_ref().map_or("nobody".to_owned(), who)
         }),
-        column("LAST CHANGED", Cells::Words, &|row| heard(&row.holder, ctx)),
+        column("SINCE", Cells::Words, &|row| {
+            let since = |claim: &Claim| moment(claim.holder.since, ctx);
+            row.holder.as_ref().map_or("-".to_owned(), since)
+        }),
+        column("LAST CHANGED", Cells::Words, &|row| {
+            let heard = |claim: &Claim| claim.heard_briefly(ctx);
+            row.holder.as_ref().map_or("-".to_owned(), heard)
+        }),
         column("ALSO CLAIMED BY", Cells::Text, &|row| {
             let others = row.overtaken.iter().map(who);
             others.collect::<Vec<_>>().join(", ")
@@ -95,14 +95,5 @@ fn who(claim: &Claim) -> String {
     match claim.holder.ours {
         true => "this device".to_owned(),
         false => human::name(&claim.holder.name).into_owned(),
-    }
-}
-
-/// When the file of the device was seen to change last.
-fn heard(claim: &Claim, ctx: &Context) -> String {
-    match claim.unchanged_since {
-        _ if claim.holder.ours => "-".to_owned(),
-        Some(since) => human::age(ctx.clock.now(), since),
-        None => "just now".to_owned(),
     }
 }

@@ -135,10 +135,16 @@ pub(super) fn warn(told: &Outcome, warns: bool, global: &Global, console: &Conso
     }
     for lost in &told.overtaken {
         console.warn(&format!(
-            "the lease of {} is given up: {} has a better claim, since {}",
+            "the lease of {} is given up: {}",
             human::name(&lost.session),
-            human::name(&lost.holder.name),
-            date(lost.holder.since)
+            match &lost.holder {
+                Some(holder) => format!(
+                    "{} has a better claim, since {}",
+                    human::name(&holder.name),
+                    date(holder.since)
+                ),
+                None => "another device has taken it, and let go of it since".to_owned(),
+            }
         ));
     }
     for session in &told.released {

@@ -63,6 +63,17 @@ pub enum RelayMode {
     Symlink,
 }
 
+impl RelayMode {
+    /// The word for it, as the settings and the command line have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            RelayMode::Clone => "clone",
+            RelayMode::Hardlink => "hardlink",
+            RelayMode::Symlink => "symlink",
+        }
+    }
+}
+
 /// `[secrets] on_find`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

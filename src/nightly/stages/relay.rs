@@ -70,9 +70,13 @@ fn tell(stage: &mut Stage, done: &Outcome) {
         )
     }));
     for lost in &done.overtaken {
-        let (session, who) = (human::name(&lost.session), human::name(&lost.holder.name));
+        let session = human::name(&lost.session);
+        let why = match &lost.holder {
+            Some(holder) => format!("{} has a better claim", human::name(&holder.name)),
+            None => "another device has taken it, and let go of it since".to_owned(),
+        };
         stage.warn(
-            format!("the lease of {session} is given up: {who} has a better claim"),
+            format!("the lease of {session} is given up: {why}"),
             "`wbhome relay status` says whether there are two versions of it now",
         );
     }
