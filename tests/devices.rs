@@ -216,13 +216,31 @@ impl Two {
     /// Who holds a lease, as a device sees it.
     fn holder(&self, device: usize, id: &str) -> Option<String> {
         let leases = files(&self.relay(device).join(".leases"));
-        let said = leases.iter().filter_map(|(name, text)| {
-            let said: serde_json::Value = serde_json::from_slice(text).ok()?;
-            let own = name.strip_suffix(".json") == said["device"].as_str();
+        let said: Vec<serde_json::Value> = leases
+            .iter()
+            .filter_map(|(name, text)| {
+                let said: serde_json::Value = serde_json::from_slice(text).ok()?;
+                (name.strip_suffix(".json") == said["device"].as_str()).then_some(said)
+            })
+            .collect();
+        let claims = said.iter().filter_map(|said| {
             let epoch = said["leases"].get(id)?["epoch"].as_u64()?;
-            own.then(|| (epoch, said["device"].as_str().unwrap().to_owned()))
+            // One that another device has taken over, and let go of since, does not come to life again.
+            let others = said["device"].as_str()?;
+            let lapsed = self.said_of_others(&leases, others, id) >= epoch;
+            (!lapsed).then(|| (epoch, others.to_owned()))
         });
-        said.max().map(|(_, device)| device)
+        claims.max().map(|(_, device)| device)
+    }
+
+    /// The highest number of a lease that any other device has let go of.
+    fn said_of_others(&self, leases: &BTreeMap<String, Vec<u8>>, device: &str, id: &str) -> u64 {
+        let said = leases.values();
+        let said = said.filter_map(|text| serde_json::from_slice::<serde_json::Value>(text).ok());
+        said.filter(|said| said["device"] != device)
+            .filter_map(|said| said["released"].get(id)?.as_u64())
+            .max()
+            .unwrap_or(0)
     }
 
     fn device(&self, device: usize) -> String {

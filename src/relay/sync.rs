@@ -7,7 +7,6 @@
 mod sending;
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -67,7 +66,7 @@ pub fn plan(home: &Home, relay: &Relay, request: &Request, context: &Context) ->
         refuse_across_filesystems(home, relay)?;
     }
     for id in &request.ours {
-        refuse_without_lease(relay, id)?;
+        relay.refuse_unleased(id, context)?;
     }
     let index = Index::read(home)?;
     let record = Record::read(home, &relay.path, &relay.device.id)?;
@@ -164,27 +163,6 @@ fn refuse_across_filesystems(home: &Home, relay: &Relay) -> Result<()> {
             "`wbhome relay init {} --mode clone` copies instead",
             human::quoted(&relay.path)
         ))),
-    }
-}
-
-fn refuse_without_lease(relay: &Relay, id: &str) -> Result<()> {
-    let quoted = human::quoted(Path::new(id));
-    match relay.devices.holder(id) {
-        Some(holder) if holder.ours => Ok(()),
-        Some(holder) => Err(Error::failed(format!(
-            "`{}` is held by {} since {}, so its version there is not replaced",
-            human::name(id),
-            human::name(&holder.name),
-            holder.since
-        ))
-        .hint(format!(
-            "`wbhome lease steal {quoted}` explains what that would mean"
-        ))),
-        None => Err(Error::failed(format!(
-            "nobody holds the lease of `{}`, so its version there is not replaced",
-            human::name(id)
-        ))
-        .hint(format!("`wbhome lease take {quoted}` first"))),
     }
 }
 

@@ -32,7 +32,7 @@ mod warn;
 pub use apply::{Outcome, apply};
 use compare::Compared;
 pub use compare::{Change, State, Turn};
-use refuse::{refuse_archived, refuse_at_work, refuse_unleased};
+use refuse::{refuse_archived, refuse_at_work};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ pub fn plan(
     if plan.is_nothing() {
         return Ok(plan);
     }
-    refuse_unleased(relay, &plan.session)?;
+    relay.refuse_unleased(plan.session.as_str(), context)?;
     plan.refuse_unread(home, relay)?;
     plan.refuse_alike(home)?;
     let record = Record::read(&plan.there.dir);

@@ -10,7 +10,7 @@ use super::super::lay::{self, Laid, Piece};
 use super::super::place::Relay;
 use super::super::standing::{Item, Side};
 use super::super::version::{self, ATTEMPTS};
-use super::refuse::{not_carried, refuse_at_work, refuse_unleased, unreadable};
+use super::refuse::{not_carried, refuse_at_work, unreadable};
 use super::settle::{Settled, settle};
 use super::{Plan, Request, own, plan};
 use crate::base::{Context, Error, Result, failpoint};
@@ -71,7 +71,7 @@ pub fn apply(
             });
         }
         relay.read_devices()?;
-        refuse_unleased(relay, &plan.session)?;
+        relay.refuse_unleased(plan.session.as_str(), context)?;
         refuse_at_work(home, &IndexFile::ready(home)?, &plan.session, &agents()?)?;
         if !is_unchanged(home, &plan, context)? {
             continue;

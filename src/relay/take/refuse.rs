@@ -29,27 +29,6 @@ pub(super) fn refuse_archived(home: &Home, id: &SessionId, here: bool) -> Result
     )
 }
 
-pub(super) fn refuse_unleased(relay: &Relay, id: &SessionId) -> Result<()> {
-    let name = human::name(id.as_str());
-    let quoted = human::quoted(Path::new(id.as_str()));
-    match relay.devices.holder(id.as_str()) {
-        Some(holder) if holder.ours => Ok(()),
-        Some(holder) => Err(Error::failed(format!(
-            "the lease of `{name}` is held by {}, since {}",
-            human::name(&holder.name),
-            holder.since
-        ))
-        .hint(format!(
-            "`wbhome lease release {quoted}` there lets go of it; `wbhome lease steal {quoted}` here asks nobody"
-        ))),
-        None => Err(
-            Error::failed(format!("nobody holds the lease of `{name}`")).hint(format!(
-                "`wbhome lease take {quoted}` first: only who holds it writes"
-            )),
-        ),
-    }
-}
-
 pub(super) fn refuse_at_work(
     home: &Home,
     index: &Index,
