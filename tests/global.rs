@@ -910,8 +910,9 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 80] = [
+    const ELSEWHERE: [(&str, &str); 81] = [
         ("relay.begun", "tests/relay_kill.rs"),
+        ("relay.keeping", "tests/relay_kill.rs"),
         ("relay.put", "tests/relay_kill.rs"),
         ("relay.removed", "tests/relay_kill.rs"),
         ("relay.built", "tests/relay_kill.rs"),

@@ -440,7 +440,7 @@ documents! {
         replaced: u64, removed: u64, bytes: u64, holder: Null<Holder>, changed_here: bool,
         changed_here_at: Null<Timestamp>, differences: Vec<DifferenceThere>,
         leaks: Vec<RelayLeak>, allowed: u64, bad_names: Vec<BadName>, unreadable: Vec<UnreadableThere>,
-        left_out: Vec<Location>, written_through: u64,
+        left_out: Vec<Location>, written_through: u64, kept: Null<String>,
     }
     "holder" Holder { device: String, name: String, epoch: u64, since: Timestamp, ours: bool, }
     "difference there" DifferenceThere {

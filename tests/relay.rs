@@ -866,6 +866,10 @@ fn a_conversion_takes_nothing_that_is_not_ours() {
             format!("relay/{REPORT}/artifacts/.DS_Store"),
             "of a file manager",
         );
+        place.ok(["label", OTHER, "--sync-tag", "x"]);
+        sync(&place);
+        let temporary = format!("relay/{OTHER}/artifacts/.wbhome-tmp-0123456789abcdef");
+        place.put(&temporary, "of another device");
         place.ok(["relay", "init", "relay", "--mode", "symlink", "-q"]);
         place
             .run(["relay", "sync"])
@@ -876,6 +880,7 @@ fn a_conversion_takes_nothing_that_is_not_ours() {
             "theirs"
         );
         assert!(std::fs::read_link(relay(&place).join(REPORT)).is_ok());
+        assert_eq!(place.text(&temporary), "of another device");
     }
     // A session that leaves takes along what a file manager has left in its folders.
     let place = place("clone");
@@ -903,6 +908,11 @@ fn what_may_be_the_last_copy_does_not_leave() {
             .unwrap()
             .success()
     );
+    one.put_home(
+        &format!("sessions/{CRAWLER}/artifacts/new.md"),
+        "a week of work",
+    );
+    sync(&one);
     std::fs::remove_dir_all(session(&one)).unwrap();
     std::fs::remove_file(one.home().join("index.json")).unwrap();
     one.run(["index", "-q"]);
@@ -951,18 +961,108 @@ fn what_may_be_the_last_copy_does_not_leave() {
             assert!(is_in_trash(&three, &turn));
         }
     }
+    // Emptied and renamed; and removed when an older act of the trash has the session, too.
+    let five = place("clone");
+    sync(&five);
+    let empty = |place: &Place| {
+        for entry in walkdir::WalkDir::new(session(place))
+            .into_iter()
+            .map(Result::unwrap)
+        {
+            if entry.file_type().is_file() {
+                std::fs::remove_file(entry.path()).unwrap();
+            }
+        }
+    };
+    let aside = five.path("aside");
+    assert!(
+        std::process::Command::new("cp")
+            .arg("-a")
+            .arg(session(&five))
+            .arg(&aside)
+            .status()
+            .unwrap()
+            .success()
+    );
+    empty(&five);
+    five.ok(["mv", CRAWLER, "20240603_neu"]);
+    five.run(["relay", "sync"]).expect(3);
+    assert!(last(&five));
+    let six = place("clone");
+    sync(&six);
+    six.ok(["rm", CRAWLER, "-y"]);
+    sync(&six);
+    six.ok(["restore", CRAWLER, "--from", "trash"]);
+    six.put_home(&format!("sessions/{CRAWLER}/memory/later"), "later work");
+    sync(&six);
+    empty(&six);
+    six.ok(["rm", CRAWLER, "-y"]);
+    sync(&six);
+    assert!(!last(&six) && is_in_trash(&six, "later work"));
     // An index that was made anew knows no tags.
     let four = place("clone");
     sync(&four);
     std::fs::remove_file(four.home().join("index.json")).unwrap();
     four.run(["index", "-q"]);
-    four.run(["relay", "sync"])
-        .expect(1)
-        .says(&["no session carries a sync tag any more, so all 2", "--yes"]);
+    four.run(["relay", "sync"]).expect(1).says(&[
+        "no session carries a sync tag any more, so 2 sessions",
+        "--yes",
+    ]);
     four.run(["nightly"]).expect(1);
     assert!(last(&four));
     four.ok(["relay", "sync", "-y"]);
     exactly(&four, "clone", &[]);
+    // Also when only one session travels.
+    let seven = place("clone");
+    seven.ok(["label", REPORT, "--no-sync-tag"]);
+    sync(&seven);
+    std::fs::remove_file(seven.home().join("index.json")).unwrap();
+    seven.run(["index", "-q"]);
+    seven.run(["relay", "sync"]).expect(1).says(&["--yes"]);
+    assert!(last(&seven));
+}
+
+/// A session under another name is the same, whatever was done with it since; another one is not.
+#[test]
+fn what_was_renamed_leaves_under_its_former_name() {
+    let neu = "20240603_neu";
+    let ways: [&[&[&str]]; 5] = [
+        &[&["archive", CRAWLER], &["mv", CRAWLER, neu]],
+        &[&["mv", CRAWLER, neu], &["archive", neu]],
+        &[&["mv", CRAWLER, neu], &["rm", neu, "-y"]],
+        &[
+            &["mv", CRAWLER, neu],
+            &["archive", neu],
+            &["unarchive", neu],
+        ],
+        &[
+            &["archive", CRAWLER],
+            &["unarchive", CRAWLER],
+            &["mv", CRAWLER, neu],
+        ],
+    ];
+    for way in ways {
+        let place = place("clone");
+        sync(&place);
+        for command in way {
+            place.ok(*command);
+        }
+        sync(&place);
+        let stays = std::path::Path::new(&relay(&place)).join(neu).exists();
+        let active = place.home().join("sessions").join(neu).exists();
+        assert_eq!(stays, active, "{way:?}");
+        assert!(!relay(&place).join(CRAWLER).exists(), "{way:?}");
+    }
+    // Written to through the link, and then renamed.
+    let place = place("hardlink");
+    sync(&place);
+    place.put_home(
+        &format!("sessions/{CRAWLER}/context/turn_001.json"),
+        "the last word",
+    );
+    place.ok(["mv", CRAWLER, neu]);
+    sync(&place);
+    exactly(&place, "hardlink", &[neu, REPORT]);
 }
 
 #[test]

@@ -201,6 +201,49 @@ fn untagged_after_a_kill() {
     }
 }
 
+/// Half of what has to make way is never taken for a whole.
+#[test]
+fn while_a_version_is_kept() {
+    let place = place("clone");
+    right(&place, "clone", "first");
+    let id = ids(&place).remove(1);
+    place.put(format!("relay/{id}/theirs"), "their work");
+    place.ok(["lease", "take", &id]);
+    let mut command = place.command();
+    command
+        .args(["relay", "sync", "--ours", &id])
+        .env("WBHOME_FAILPOINT", "relay.keeping");
+    assert_eq!(command.output().unwrap().status.code(), None);
+    assert_eq!(place.text(format!("relay/{id}/theirs")), "their work");
+    let told = place.json(["relay", "sync", "--ours", &id]);
+    let sessions = told["sessions"].as_array().unwrap();
+    let act = sessions
+        .iter()
+        .find_map(|one| one["kept"].as_str())
+        .unwrap();
+    assert_eq!(
+        place.home_text(&format!(".wbhome/trash/{act}/sessions/{id}/theirs")),
+        "their work"
+    );
+    place.ok(["lease", "release", &id]);
+    right(&place, "clone", "after that");
+}
+
+/// A conversion that was killed is known as ours, also when the session does not belong there any more.
+#[test]
+fn untagged_after_a_killed_conversion() {
+    let place = place("symlink");
+    right(&place, "symlink", "first");
+    place.ok(["relay", "init", "relay", "--mode", "clone", "-q"]);
+    let mut command = place.command();
+    command
+        .args(["relay", "sync"])
+        .env("WBHOME_FAILPOINT", "relay.synced");
+    assert_eq!(command.output().unwrap().status.code(), None);
+    place.ok(["label", &ids(&place)[2], "--no-sync-tag", "-q"]);
+    right(&place, "clone", "untagged");
+}
+
 /// What was begun is known until it was seen to, whatever holds the session back in the meantime.
 #[test]
 fn held_back_after_a_kill() {

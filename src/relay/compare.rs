@@ -179,18 +179,14 @@ impl Comparison<'_> {
     /// What a sync that was killed has left under temporary names, if that was ours. A file that was renamed aside to be
     /// looked at may be somebody else's: what nobody here knows the content of is told, and stays.
     fn temporary(&self, compared: &mut Compared, buffers: &mut Buffers) -> Result<()> {
-        let (Some(there), Some(begun)) = (self.there, self.begun) else {
+        // Where nothing of ours was begun they are another device's: nothing, unless all has to go.
+        let Some(there) = self.there.filter(|_| self.begun.is_some() || self.whole) else {
             return Ok(());
         };
+        let begun = self.begun.into_iter().flat_map(BTreeMap::values);
         let put = self.put.into_iter().flat_map(|put| put.names.values());
         let here = compared.names.values().chain(put).map(|noted| &noted.holds);
-        let known: Vec<Holds> = begun
-            .values()
-            .flatten()
-            .flatten()
-            .chain(here)
-            .cloned()
-            .collect();
+        let known: Vec<Holds> = begun.flatten().flatten().chain(here).cloned().collect();
         for (path, meta) in &there.temporary {
             self.stop.check()?;
             match read(there, path, meta, buffers, self.stop) {

@@ -98,6 +98,8 @@ pub struct Session {
     pub left_out: Vec<WirePath>,
     /// Files that were written to while here and there they are one file.
     pub written_through: u64,
+    /// The act of the trash that holds what stood in the relay and had to make way.
+    pub kept: Option<String>,
 }
 
 /// Something that could not be read.
@@ -133,6 +135,7 @@ impl Session {
             unreadable: Vec::new(),
             left_out: Vec::new(),
             written_through: 0,
+            kept: None,
         }
     }
 

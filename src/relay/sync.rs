@@ -99,7 +99,12 @@ pub fn plan(home: &Home, relay: &Relay, request: &Request, context: &Context) ->
         entry.is_some_and(|entry| entry.status().is_active())
     };
     let untagged = leaving.iter().filter(untagged).count();
-    if travel.is_empty() && untagged > 1 && !request.all_may_leave {
+    // One that is untagged by hand leaves others, or at least their labels.
+    let unlabelled = || index.entries().all(is_unlabelled);
+    if travel.is_empty()
+        && (untagged > 1 || untagged == 1 && unlabelled())
+        && !request.all_may_leave
+    {
         return Err(all_would_leave(relay, untagged));
     }
     let total = Total {
@@ -134,10 +139,15 @@ pub fn plan(home: &Home, relay: &Relay, request: &Request, context: &Context) ->
     })
 }
 
+fn is_unlabelled(entry: &Entry) -> bool {
+    entry.title().is_none() && entry.project().is_none() && entry.tags().is_empty()
+}
+
 /// An index that was made anew knows no tags. That is not what a person means by taking them away.
 fn all_would_leave(relay: &Relay, sessions: usize) -> Error {
+    let sessions = human::plural(sessions as u64, "session", "sessions");
     Error::failed(format!(
-        "no session carries a sync tag any more, so all {sessions} would leave the relay:"
+        "no session carries a sync tag any more, so {sessions} would leave the relay:"
     ))
     .at(&relay.path)
     .hint("if the index was made anew: `git show HEAD:index.json` in the home shows the tags of the last commit, and `wbhome label SESSION --sync-tag TAG` sets one")

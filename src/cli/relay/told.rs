@@ -96,6 +96,12 @@ pub(super) fn warn(told: &Outcome, warns: bool, global: &Global, console: &Conso
             console.say(&format!("  {line}\n"));
         }
     }
+    for session in &told.sessions {
+        if let Some(act) = &session.kept {
+            let name = human::name(&session.id);
+            console.note(&format!("{name}: what stood in the relay is in the trash: {again} restore {act} --from trash --force"));
+        }
+    }
     for session in told.sessions.iter().filter(|s| s.state == State::Left) {
         let name = human::name(&session.id);
         console.note(&format!(
@@ -199,7 +205,7 @@ pub(super) fn hints(told: &Outcome, again: &str) -> Vec<String> {
     }
     if let Some(session) = first(Why::MissingHere) {
         let id = quoted(session);
-        hints.push(format!("{again} check says what is known of {id}; its files in the relay stay until it is back, or {again} rm {id} says that it is meant to be gone"));
+        hints.push(format!("{again} check says what is known of {id}; its files in the relay stay until it is back, or until {again} rm {id} says that it is meant to be gone (where the index does not know it any more: until its folder there is removed)"));
     }
     if let Some(session) = first(Why::EmptiedHere) {
         let id = quoted(session);

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Considering, There, Todo, Work, has_files};
 use crate::base::{Error, Kind, Result};
-use crate::disk::{self, Dir, FileKind};
+use crate::disk::{self, Buffers, Dir, FileKind};
 use crate::home::{Index, RelayMode, SessionId, Status, trash};
-use crate::pack::Pack;
-use crate::relay::compare::{Compared, Comparison, Happened};
+use crate::pack::{Pack, short_digest};
+use crate::relay::compare::{Compared, Comparison, Happened, read};
 use crate::relay::outcome::{Session, State, Unreadable, Why};
-use crate::relay::record::Put;
+use crate::relay::record::{Holds, Put};
 use crate::relay::side::Side;
 
 impl Considering<'_> {
@@ -47,22 +47,11 @@ impl Considering<'_> {
 
     /// Why the session may leave: somebody has taken its label, archived or removed it, or given it a new name. `None`
     /// when it is only gone: then the relay may hold the last copy.
-    fn meant(&self, id: &str, put: &Put, index: &Index) -> Option<Meant> {
-        let folder = |id: &str| {
-            let found = self.sessions.find(OsStr::new(id)).ok().flatten();
-            found.filter(|meta| meta.kind == FileKind::Folder)
-        };
+    fn meant(&self, id: &str, put: &Put, index: &Index) -> Result<Option<Meant>> {
         let Some(entry) = index.find(id) else {
-            // A copy has the same id, and a new folder may have the same number: both only a renamed one has.
-            let same = put.session_id.as_deref()?;
-            let mut others = index
-                .entries()
-                .filter(|entry| entry.session_id() == Some(same));
-            let renamed =
-                others.any(|entry| folder(entry.id()).is_some_and(|f| f.ino == put.folder));
-            return renamed.then_some(Meant::Elsewhere);
+            return self.renamed(put, index);
         };
-        match entry.status() {
+        Ok(match entry.status() {
             Status::Missing => None,
             Status::Removed => Some(Meant::Removed),
             Status::Archived => {
@@ -73,8 +62,74 @@ impl Considering<'_> {
                     .filter(|path| disk::exists(path))
                     .map(|_| Meant::Archived)
             }
-            Status::Active | Status::Other(_) => folder(id).map(|_| Meant::Here),
+            Status::Active | Status::Other(_) => self.folder(id)?.map(Meant::Here),
+        })
+    }
+
+    /// The session under its new name. A copy has the same identity, and a new folder may have the same number: both only
+    /// a renamed one has. One that was archived, removed or brought back since has another number, and is it when it holds
+    /// all that was sent.
+    fn renamed(&self, put: &Put, index: &Index) -> Result<Option<Meant>> {
+        let Some(same) = put.session_id.as_deref() else {
+            return Ok(None);
+        };
+        let others = index
+            .entries()
+            .filter(|entry| entry.session_id() == Some(same));
+        for entry in others {
+            let id = entry.id();
+            let archived = self.archived(id).is_some_and(|archived| {
+                let sent = files(put);
+                sent.into_iter().all(|(path, digest)| {
+                    archived
+                        .get(path)
+                        .is_some_and(|found| *found == short_digest(digest))
+                })
+            });
+            if archived {
+                return Ok(Some(Meant::Elsewhere(None)));
+            }
+            let side = match entry.status() {
+                Status::Removed => self.in_trash(id)?,
+                _ => self.folder(id)?,
+            };
+            let Some(side) = side else {
+                continue;
+            };
+            if side.meta.ino == put.folder || self.holds_all(&side, files(put))? {
+                return Ok(Some(Meant::Elsewhere(Some(side))));
+            }
         }
+        Ok(None)
+    }
+
+    /// The folder of a session here.
+    fn folder(&self, id: &str) -> Result<Option<Side>> {
+        let name = OsStr::new(id);
+        let found = self.sessions.find(name).ok().flatten();
+        match found.is_some_and(|meta| meta.kind == FileKind::Folder) {
+            true => Side::look(&self.sessions, name, true, self.context.stop),
+            false => Ok(None),
+        }
+    }
+
+    /// Whether a folder holds each of these contents at its path.
+    fn holds_all<'f>(
+        &self,
+        side: &Side,
+        files: impl IntoIterator<Item = (&'f PathBuf, &'f disk::Digest)>,
+    ) -> Result<bool> {
+        let mut buffers = Buffers::new();
+        for (path, digest) in files {
+            self.context.stop.check()?;
+            let found = side.names.get(path);
+            let stop = self.context.stop;
+            let holds = found.and_then(|meta| read(side, path, meta, &mut buffers, stop).ok());
+            if holds != Some(Holds::File(*digest)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The digests of what the archive of a session holds; `None` when that is not known.
@@ -107,6 +162,30 @@ impl Considering<'_> {
         Ok(None)
     }
 
+    /// Whether the trash has all that a folder of the relay holds. When the session was gone or emptied before it was
+    /// removed, it has not.
+    fn is_in(&self, trash: Option<&Side>, there: &Side) -> Result<bool> {
+        let Some(trash) = trash else {
+            return Ok(false);
+        };
+        let mut buffers = Buffers::new();
+        let stop = self.context.stop;
+        for (path, meta) in there
+            .names
+            .iter()
+            .filter(|(_, m)| m.kind != FileKind::Folder)
+        {
+            stop.check()?;
+            let here = read(there, path, meta, &mut buffers, stop).ok();
+            let kept = trash.names.get(path);
+            let kept = kept.and_then(|meta| read(trash, path, meta, &mut buffers, stop).ok());
+            if here.is_none() || here != kept {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// What takes a session out of the relay. What somebody else has changed there is theirs, and stays.
     fn leave(&self, session: &mut Session, put: &Put, index: &Index) -> Result<Option<Work>> {
         let id = session.id.clone();
@@ -120,7 +199,7 @@ impl Considering<'_> {
         if let There::Nothing = there {
             return Ok(Some(nothing));
         }
-        let Some(meant) = self.meant(&id, put, index) else {
+        let Some(meant) = self.meant(&id, put, index)? else {
             session.tag = Some(put.tag.clone());
             session.hold(Why::MissingHere, None);
             return Ok(None);
@@ -129,22 +208,23 @@ impl Considering<'_> {
             Meant::Archived => self.archived(&id),
             _ => None,
         };
-        let kept = match meant {
-            Meant::Here => Side::look(&self.sessions, OsStr::new(&id), true, self.context.stop)?,
-            Meant::Removed => self.in_trash(&id)?,
-            Meant::Archived | Meant::Elsewhere => None,
-        };
-        let emptied = match meant {
-            Meant::Here => kept.as_ref().is_some_and(Side::is_empty),
+        let emptied = match &meant {
+            Meant::Here(side) | Meant::Elsewhere(Some(side)) => side.is_empty(),
             Meant::Archived => archived.as_ref().is_some_and(BTreeMap::is_empty),
-            Meant::Removed | Meant::Elsewhere => false,
+            Meant::Removed | Meant::Elsewhere(None) => false,
         };
         if emptied && has_files(put) {
             session.hold(Why::EmptiedHere, None);
             return Ok(None);
         }
-        // Removed when it was gone already: then the relay holds what the trash does not.
-        let keep = matches!(meant, Meant::Removed) && kept.is_none();
+        let trash = match meant {
+            Meant::Removed => self.in_trash(&id)?,
+            _ => None,
+        };
+        let kept = match &meant {
+            Meant::Here(side) | Meant::Elsewhere(Some(side)) => Some(side),
+            _ => trash.as_ref(),
+        };
         match there {
             There::OurLink(meta) => {
                 session.removed = 1;
@@ -154,13 +234,15 @@ impl Considering<'_> {
                     keep: false,
                 }))
             }
-            There::Folder(side) if put.mode != RelayMode::Symlink => {
+            There::Folder(side) if put.mode != RelayMode::Symlink || self.begun(&id).is_some() => {
+                // What a link of ours has shown was not put there file by file; what was begun since was.
+                let put = Some(put).filter(|put| put.mode != RelayMode::Symlink);
                 let comparison = Comparison {
                     whole: true,
-                    kept: kept.as_ref(),
+                    kept,
                     archived: archived.as_ref(),
                     check: None,
-                    ..self.comparison(&id, None, Some(&side), Some(put))
+                    ..self.comparison(&id, None, Some(&side), put)
                 };
                 let compared = comparison.run()?;
                 session.unreadable = compared.unreadable.iter().map(Unreadable::of).collect();
@@ -178,6 +260,7 @@ impl Considering<'_> {
                     return Ok(Some(nothing));
                 }
                 session.removed = compared.changes.len() as u64;
+                let keep = meant.is_removed() && !self.is_in(trash.as_ref(), &side)?;
                 Ok(Some(Work::Leave {
                     compared,
                     former_link: None,
@@ -193,14 +276,31 @@ impl Considering<'_> {
 }
 
 /// Why a session may leave the relay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Meant {
     /// It is here, and carries no sync tag any more.
-    Here,
+    Here(Side),
     /// Its archive has it.
     Archived,
     /// It was removed.
     Removed,
-    /// It has another name.
-    Elsewhere,
+    /// It has another name, and is here under that, or in an archive.
+    Elsewhere(Option<Side>),
+}
+
+impl Meant {
+    fn is_removed(&self) -> bool {
+        matches!(self, Meant::Removed)
+    }
+}
+
+/// The files of a session that were sent, with what they held.
+fn files(put: &Put) -> Vec<(&PathBuf, &disk::Digest)> {
+    let names = put.names.iter();
+    names
+        .filter_map(|(path, noted)| match &noted.holds {
+            Holds::File(digest) => Some((path, digest)),
+            _ => None,
+        })
+        .collect()
 }

@@ -10,7 +10,7 @@ use super::super::outcome::{State, Why};
 use super::super::place::Relay;
 use super::super::record::{Log, Put, Record, merge};
 use super::Request;
-use crate::base::{Context, Result};
+use crate::base::{Context, Result, failpoint};
 use crate::disk::{self, Dir, FileKind};
 use crate::home::trash::{self, Note, Was};
 use crate::home::{Index, LockedHome};
@@ -42,6 +42,18 @@ pub(super) struct Sending<'a> {
 impl Sending<'_> {
     pub fn run(&self, todo: &mut Todo, mut work: Work) -> Recorded {
         todo.done = false;
+        // The version there goes to the trash before anything of it makes way for that of a person's choice: once, while it
+        // is whole.
+        let id = todo.session.id.clone();
+        if self.request.ours.contains(&id) && !matches!(work, Work::Record { .. }) {
+            match self.keep(&id, "which `relay sync --ours` has replaced") {
+                Ok(act) => todo.session.kept = act,
+                Err(stuck) => {
+                    todo.session.hold(Why::Failed, Some(stuck.told()));
+                    return Recorded::AsBefore;
+                }
+            }
+        }
         for attempt in 1.. {
             match self.attempt(todo, work) {
                 Ok(recorded) => {
@@ -81,13 +93,16 @@ impl Sending<'_> {
         let Some(entry) = index.find(&id) else {
             return Ok(None);
         };
+        let kept = todo.session.kept.take();
         *todo = considering.wanted(entry, &Default::default())?;
+        todo.session.kept = kept;
         todo.done = false;
         Ok(todo.work.take())
     }
 
-    fn attempt(&self, todo: &Todo, work: Work) -> Result<Recorded, Stuck> {
-        let id = todo.session.id.as_str();
+    fn attempt(&self, todo: &mut Todo, work: Work) -> Result<Recorded, Stuck> {
+        let id = todo.session.id.clone();
+        let id = id.as_str();
         let here = match work {
             Work::Leave { .. } => self.sessions.open_beneath("".as_ref()),
             _ => self.sessions.open_beneath(id.as_ref()),
@@ -102,10 +117,6 @@ impl Sending<'_> {
             log: self.log,
             stop: self.context.stop,
         };
-        // The version there goes to the trash before anything of it makes way for that of a person's choice.
-        if self.request.ours.iter().any(|ours| ours == id) && !matches!(work, Work::Record { .. }) {
-            self.keep(id, "which `relay sync --ours` has replaced")?;
-        }
         match work {
             Work::Record { put } => Ok(Recorded::As(Box::new(put))),
             Work::Carry {
@@ -144,7 +155,8 @@ impl Sending<'_> {
                 keep,
             } => {
                 if keep {
-                    self.keep(id, "which was the last one, when the session was removed")?;
+                    let why = "which was the last one, when the session was removed";
+                    todo.session.kept = self.keep(id, why)?;
                 }
                 match former_link {
                     Some(link) => carrying.unlink(&link)?,
@@ -157,12 +169,18 @@ impl Sending<'_> {
     }
 
     /// What stands in the relay and has to make way goes to the trash of the home: it may be the only copy.
-    fn keep(&self, id: &str, why: &str) -> Result<(), Stuck> {
+    fn keep(&self, id: &str, why: &str) -> Result<Option<String>, Stuck> {
         let at = Path::new("sessions").join(id);
         let fail = |e| Stuck::Io(PathBuf::new(), e);
         let Some(meta) = self.relay.root.find(id.as_ref()).map_err(fail)? else {
-            return Ok(());
+            return Ok(None);
         };
+        // Complete before there is an act that speaks of it: half of one would be brought back as a whole.
+        let scratch = self.home.scratch(self.context).map_err(Stuck::Log)?;
+        let folder = Dir::open(scratch.path()).map_err(fail)?;
+        self.duplicate(id, meta.kind, &folder)
+            .and_then(|()| disk::sync_filesystem(&folder))
+            .map_err(fail)?;
         let note = Note {
             why: format!("the version of the relay, {why}"),
             at: self.context.clock.now().to_string(),
@@ -171,19 +189,15 @@ impl Sending<'_> {
             ..Note::default()
         };
         let act = trash::open(self.home, note, self.context).map_err(Stuck::Log)?;
-        let folder = self.home.trash().join(&act);
-        let kept = Dir::open(&folder)
+        failpoint::hit("relay.keeping");
+        let kept = Dir::open(self.home.trash().join(&act))
             .and_then(|dir| dir.make_beneath(Path::new("sessions")))
             .and_then(|to| {
-                self.duplicate(id, meta.kind, &to)?;
-                disk::sync_filesystem(&to)
+                folder.rename(id.as_ref(), &to, id.as_ref())?;
+                to.sync()
             });
-        kept.map_err(|error| {
-            // Half of it, and nobody has been told of it.
-            let trash = Dir::open(self.home.trash());
-            let _ = trash.and_then(|trash| disk::remove_tree(&trash, act.as_ref()));
-            fail(error)
-        })
+        kept.map_err(fail)?;
+        Ok(Some(act))
     }
 
     /// Copies what can travel of a session in the relay. Sockets and the like hold nothing.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::super::agree::agree;
 use super::super::lay::{self, Laid, Piece};
 use super::super::place::Relay;
+use super::super::seen::note;
 use super::super::standing::{Item, Side};
 use super::super::version::{self, ATTEMPTS};
 use super::refuse::{not_carried, refuse_at_work, unreadable};
@@ -80,7 +81,8 @@ pub fn apply(
             Settled::Restless => {}
             Settled::Taken { act, mut left } => {
                 // It is taken, whatever comes of the note.
-                if let Err(error) = agree(home, relay, &plan.session, context) {
+                let noted = agree(home, relay, &plan.session, context);
+                if let Err(error) = noted.and_then(|()| note(home, relay, context)) {
                     left.push(format!(
                         "that both sides are the same is not noted yet: {error}"
                     ));

@@ -166,7 +166,8 @@ impl Plan {
             }
             Ok(_) => match self.against_said(relay, context)? {
                 Against::Whole => return Ok(()),
-                Against::Own if self.new => return Ok(()),
+                // Versions are told without logs: where logs alone differ, they are somebody's.
+                Against::Own if self.new || self.differs_in_logs_alone() => return Ok(()),
                 Against::Own => return Err(self.going_back(relay)),
                 Against::Other => "it is not what any device says to have sent".to_owned(),
                 Against::Unsaid => {
@@ -183,6 +184,10 @@ impl Plan {
             .at(relay.path.join(self.session.as_str()))
             .hint("wait until the sync client is done")
             .hint(force))
+    }
+
+    fn differs_in_logs_alone(&self) -> bool {
+        self.changes.iter().all(|change| is_log(&change.path))
     }
 
     fn going_back(&self, relay: &Relay) -> Error {
