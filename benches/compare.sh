@@ -924,7 +924,7 @@ relay_home() { # HOME
 
 # The same files, with the same bytes.
 same_relay() { # HOME RELAY PEER
-  diff -r --exclude=.leases "$2" "$3" >&2 && diff -rq "$1/sessions" "$3" >&2 &&
+  diff -r --no-dereference --exclude=.leases "$2" "$3" >&2 && diff -rq --no-dereference "$1/sessions" "$3" >&2 &&
     say "check: the same $(find "$3" -type f | wc -l) files on both sides"
 }
 

@@ -37,13 +37,22 @@ enum Held {
 }
 
 impl Buffers {
-    /// Buffers of their fixed size.
+    /// Buffers that get their fixed size when they are used: to clear megabytes costs more than to look at a session in
+    /// which nothing has to be read.
     pub fn new() -> Self {
         Buffers {
-            input: vec![0; BLOCK + 1],
-            output: Vec::with_capacity(BLOCK + BLOCK / 4),
-            back: vec![0; BLOCK],
+            input: Vec::new(),
+            output: Vec::new(),
+            back: Vec::new(),
             held: None,
+        }
+    }
+
+    fn prepare(&mut self) {
+        if self.input.is_empty() {
+            self.input = vec![0; BLOCK + 1];
+            self.output = Vec::with_capacity(BLOCK + BLOCK / 4);
+            self.back = vec![0; BLOCK];
         }
     }
 
@@ -169,6 +178,7 @@ fn pass(
     buffers: &mut Buffers,
     stop: &Stop,
 ) -> Result<(u64, Digest), CopyError> {
+    buffers.prepare();
     buffers.held = None;
     if seen.size <= BLOCK as u64 && !seen.is_sparse() {
         return copy_small(source, seen, file, transform, buffers);
@@ -443,6 +453,7 @@ pub fn check_open(
     stop: &Stop,
     look: &mut dyn FnMut(Option<&[u8]>, u64),
 ) -> Result<Checked, CopyError> {
+    buffers.prepare();
     let meta: Meta = rustix::fs::fstat(file)
         .map_err(|e| CopyError::Read(e.into()))?
         .into();
