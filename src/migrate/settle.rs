@@ -17,6 +17,9 @@ use crate::disk::{self, Dir, Entry, FileKind, Folder, Meta, Tree, Xattrs};
 /// Why an entry that was seen is not in the home.
 pub(super) const GONE: &str = "went away meanwhile";
 
+/// Why an entry that was copied is not in the home as it was seen last.
+const OTHER_KIND: &str = "was a file, a link and a folder in turn while it was copied";
+
 /// How often the source is looked at again. A file that still changes then is reported.
 const SWEEPS: usize = 2;
 
@@ -192,7 +195,11 @@ fn recount(transfer: &Transfer, known: &Known, record: &Record, old: Tally) -> T
             } else if entry.meta.kind == FileKind::Symlink {
                 recount_link(transfer, path, &mut tally);
             } else if let Some(done) = record.file(&path).filter(|done| done.is_copy()) {
-                tally.add(&path, done);
+                // What an earlier look had copied may have made way for what a later one saw.
+                match is_there(transfer, &path, FileKind::File) {
+                    true => tally.add(&path, done),
+                    false => tally.skipped.push(Skipped::failed(path, OTHER_KIND)),
+                }
             } else {
                 tally.skipped.push(Skipped::by_design(path, GONE));
             }
@@ -201,10 +208,21 @@ fn recount(transfer: &Transfer, known: &Known, record: &Record, old: Tally) -> T
     tally
 }
 
+/// Whether the home has something of that kind under the name.
+fn is_there(transfer: &Transfer, path: &Path, kind: FileKind) -> bool {
+    let (parent, name) = split(path);
+    let parent = transfer.dest.open_beneath(parent);
+    let found = parent.and_then(|dir| dir.find(name));
+    matches!(found, Ok(Some(meta)) if meta.kind == kind)
+}
+
 fn recount_link(transfer: &Transfer, path: PathBuf, tally: &mut Tally) {
     let (parent, name) = split(&path);
     let source = transfer.plan.source.open_beneath(parent);
     match source.and_then(|dir| dir.read_link(name)) {
+        Ok(_) if !is_there(transfer, &path, FileKind::Symlink) => {
+            tally.skipped.push(Skipped::failed(path, OTHER_KIND));
+        }
         Ok(target) => {
             let mapping = transfer
                 .rewriter
