@@ -172,9 +172,11 @@ fn recount(transfer: &Transfer, known: &Known, record: &Record, old: Tally) -> T
         further_names: old.further_names,
         ..Tally::default()
     };
+    // What was one more name of a file may be a link or a folder by now.
+    let is_file = |meta: &Meta| meta.kind == FileKind::File;
     tally
         .further_names
-        .retain(|(path, _)| find(known, path).is_some());
+        .retain(|(path, _)| find(known, path).is_some_and(is_file));
     let further: BTreeSet<PathBuf> = tally
         .further_names
         .iter()
