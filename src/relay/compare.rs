@@ -12,12 +12,12 @@ use std::sync::Mutex;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::record::{Begun, Holds, LOGS, Noted, Put, Seen};
+use super::record::{Begun, Holds, Noted, Put, Seen};
 use super::side::Side;
 use crate::base::wire::WirePath;
 use crate::base::{Error, Kind, Result, Stop};
 use crate::disk::{self, Buffers, CopyError, Dir, FileKind, Identity, Meta};
-use crate::home::RelayMode;
+use crate::home::{RelayMode, is_log};
 use crate::pack::short_digest;
 use crate::secrets::{Check, Match};
 
@@ -250,7 +250,7 @@ impl Comparison<'_> {
         let there = self.there.map(|there| &there.names);
         let ours = |path: &&PathBuf| {
             let put = put.is_some_and(|put| put.contains_key(*path));
-            self.logs || self.whole || put || !path.starts_with(LOGS)
+            self.logs || self.whole || put || !is_log(path)
         };
         let theirs = there.into_iter().flat_map(BTreeMap::keys).filter(ours);
         here.into_iter()
@@ -466,7 +466,7 @@ impl Comparison<'_> {
 
 /// Whether a file is one here and there. A log never is: one that has another name can not be cut.
 pub(super) fn is_linked(mode: RelayMode, path: &Path) -> bool {
-    mode == RelayMode::Hardlink && !path.starts_with(LOGS)
+    mode == RelayMode::Hardlink && !is_log(path)
 }
 
 fn difference(

@@ -16,7 +16,7 @@ use super::place::Relay;
 use super::record::{Begun, Holds, Put, Record};
 use super::side::Side;
 use super::sync::Request;
-use crate::base::{Context, Error, Result};
+use crate::base::{Context, Error, Kind, Result};
 use crate::disk::{self, Dir, FileKind, Meta};
 use crate::home::{self, Entry, Home, OnFind, RelayMode, SessionId};
 
@@ -29,6 +29,25 @@ pub struct Todo {
     pub work: Option<Work>,
     /// Whether it was, where there was something.
     pub done: bool,
+}
+
+impl Todo {
+    /// What came of considering a session: one that could not be looked at is held back alone.
+    fn of(mut session: Session, work: Result<Option<Work>>) -> Result<Todo> {
+        let work = match work {
+            Err(error) if error.kind() == Kind::Interrupted => return Err(error),
+            Err(error) => {
+                session.hold(Why::Unreadable, Some(error.to_string()));
+                None
+            }
+            Ok(work) => work,
+        };
+        Ok(Todo {
+            session,
+            work,
+            done: true,
+        })
+    }
 }
 
 /// What has to be done with a session.
@@ -155,31 +174,25 @@ impl<'a> Considering<'a> {
     pub fn wanted(&self, entry: &Entry, clashes: &BTreeSet<String>) -> Result<Todo> {
         let tag = entry.sync_tag().unwrap_or_default();
         let mut session = Session::new(entry.id(), Some(tag));
-        let work = match self.blocked(&mut session, clashes) {
-            true => None,
-            false => match self.work(entry, tag, &mut session) {
-                Err(error) if error.kind() == crate::base::Kind::Interrupted => return Err(error),
-                Err(error) => {
-                    session.hold(Why::Unreadable, Some(error.to_string()));
-                    None
-                }
-                Ok(work) => work,
-            },
-        };
-        Ok(Todo {
-            session,
-            work,
-            done: true,
-        })
+        if self.is_held_elsewhere(&mut session) || self.blocked(&mut session, clashes) {
+            return Todo::of(session, Ok(None));
+        }
+        let work = self.work(entry, tag, &mut session);
+        Todo::of(session, work)
+    }
+
+    /// Whether another device holds its lease: then nothing is done with it.
+    fn is_held_elsewhere(&self, session: &mut Session) -> bool {
+        let holder = self.relay.devices.held_elsewhere(&session.id);
+        if holder.is_some() {
+            session.hold(Why::Lease, None);
+            session.holder = holder;
+        }
+        session.holder.is_some()
     }
 
     /// Whether nothing may be done with it, whatever it holds.
     fn blocked(&self, session: &mut Session, clashes: &BTreeSet<String>) -> bool {
-        if let Some(holder) = self.relay.devices.held_elsewhere(&session.id) {
-            session.hold(Why::Lease, None);
-            session.holder = Some(holder);
-            return true;
-        }
         if clashes.contains(&home::folded(&session.id)) {
             session.hold(Why::Clash, None);
             return true;

@@ -68,13 +68,6 @@ pub struct Outcome {
     pub fetched_at: Timestamp,
 }
 
-impl Outcome {
-    /// Whether everything that could be read anywhere is in the copy.
-    pub fn is_whole(&self) -> bool {
-        self.done.unread.is_empty()
-    }
-}
-
 /// The note beside a copy.
 #[derive(Serialize)]
 struct Origin<'p> {

@@ -134,7 +134,7 @@ fn settings(home: &Home, request: &Request) -> Result<Option<Settings>> {
     let wanted = |config: &Config| {
         config.relay.dir.as_ref() == Some(&request.dir) && config.relay.mode == Some(request.mode)
     };
-    let word = mode_word(request.mode);
+    let word = request.mode.word();
     let by_hand = |why: &str| {
         Error::failed(format!(
             "the relay can not be written into the settings: {why}:"
@@ -205,15 +205,6 @@ fn with_keys(text: &str, section: &str, keys: &[(&str, String)]) -> String {
     }
     lines.splice(begins + 1..begins + 1, added);
     lines.join("\n") + "\n"
-}
-
-/// The word for a mode, as the settings and the command line have it.
-pub fn mode_word(mode: RelayMode) -> &'static str {
-    match mode {
-        RelayMode::Clone => "clone",
-        RelayMode::Hardlink => "hardlink",
-        RelayMode::Symlink => "symlink",
-    }
 }
 
 /// Makes the folder where it is missing, binds it, and writes the settings.

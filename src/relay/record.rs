@@ -16,13 +16,10 @@ pub use self::log::{Log, merge};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Kind, Result, failpoint};
 use crate::disk::{self, Digest, FileKind, Meta, Written};
-use crate::home::{Home, LockedHome, RelPath, RelayMode, trash};
+use crate::home::{Home, LockedHome, RelPath, RelayMode, is_log, trash};
 
 const FORMAT: u64 = 1;
 const LIMIT: u64 = 1 << 30;
-
-/// The folder of a session that holds its logs.
-pub(super) const LOGS: &str = "logs";
 
 /// What a name holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -359,7 +356,7 @@ fn held(kind: char, value: &str) -> Option<Holds> {
 pub fn version<'a>(names: impl Iterator<Item = (&'a Path, &'a Holds)>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let counts = |(path, holds): &(&Path, &Holds)| {
-        **holds != Holds::Folder && !path.as_os_str().is_empty() && !path.starts_with(LOGS)
+        **holds != Holds::Folder && !path.as_os_str().is_empty() && !is_log(path)
     };
     let mut all: Vec<(&Path, &Holds)> = names.filter(counts).collect();
     all.sort_by_key(|(path, _)| *path);

@@ -156,8 +156,7 @@ fn all_would_leave(relay: &Relay, sessions: usize) -> Error {
 
 /// Whether a session belongs into the relay: it is active, and carries a sync tag (this one).
 pub(super) fn is_wanted(entry: &Entry, tag: Option<&str>) -> bool {
-    let own = entry.sync_tag().filter(|own| !own.is_empty());
-    entry.status().is_active() && own.is_some_and(|own| tag.is_none_or(|tag| tag == own))
+    entry.travels() && tag.is_none_or(|tag| entry.sync_tag() == Some(tag))
 }
 
 fn refuse_across_filesystems(home: &Home, relay: &Relay) -> Result<()> {

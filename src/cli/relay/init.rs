@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::home::{Device, RelayMode};
-use crate::relay::init::{self, Plan, Request, mode_word};
+use crate::relay::init::{self, Plan, Request};
 
 /// Make a folder the relay of this home on this device
 ///
@@ -28,7 +28,7 @@ pub(super) struct InitArgs {
 
 fn mode(text: &str) -> Result<RelayMode, String> {
     let modes = [RelayMode::Clone, RelayMode::Hardlink, RelayMode::Symlink];
-    let found = modes.into_iter().find(|mode| mode_word(*mode) == text);
+    let found = modes.into_iter().find(|mode| mode.word() == text);
     found.ok_or_else(|| "the modes are clone, hardlink and symlink".to_owned())
 }
 
@@ -52,7 +52,7 @@ fn ask_for_a_mode(args: &InitArgs, global: &Global) -> Error {
     let again = place::again(global);
     let modes = [RelayMode::Clone, RelayMode::Hardlink, RelayMode::Symlink];
     let error = Error::usage("how sessions get into the relay has to be chosen: --mode");
-    let lines = modes.map(|mode| format!("{}: {}", mode_word(mode), meaning(mode)));
+    let lines = modes.map(|mode| format!("{}: {}", mode.word(), meaning(mode)));
     let error = lines.into_iter().fold(error, Error::hint);
     error.hint(format!("{again} relay init {dir} --mode clone"))
 }
@@ -96,7 +96,7 @@ pub(super) fn run(
 
 fn write(out: &mut String, plan: &Plan, global: &Global) {
     let relay = human::path(&plan.relay);
-    let word = mode_word(plan.mode);
+    let word = plan.mode.word();
     let _ = match (plan.bound, global.dry_run) {
         (true, _) => writeln!(out, "{relay} is a relay of this home already."),
         (false, true) => writeln!(out, "{relay} would be the relay of this home."),
@@ -104,7 +104,7 @@ fn write(out: &mut String, plan: &Plan, global: &Global) {
     };
     let _ = writeln!(out, "{word}: {}.", meaning(plan.mode));
     if let Some(former) = plan.former_mode {
-        let former = mode_word(former);
+        let former = former.word();
         let _ = writeln!(
             out,
             "It was {former}: the next sync converts what is there."

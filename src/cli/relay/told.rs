@@ -13,7 +13,7 @@ const NAMED: usize = 10;
 pub(super) fn write(out: &mut String, told: &Outcome, again: &str, dry_run: bool) {
     let total = told.sessions.len() as u64;
     let relay = human::path(&told.relay);
-    let mode = crate::relay::init::mode_word(told.mode);
+    let mode = told.mode.word();
     let _ = writeln!(
         out,
         "{}   {relay} ({mode})",

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::{Considering, There, Todo, Work, has_files};
-use crate::base::{Error, Kind, Result};
+use crate::base::{Error, Result};
 use crate::disk::{self, Buffers, Dir, FileKind};
 use crate::home::{Index, RelayMode, SessionId, Status, trash};
 use crate::pack::{Pack, short_digest};
@@ -21,28 +21,11 @@ impl Considering<'_> {
     /// Interruption.
     pub fn leaving(&self, id: &str, put: &Put, index: &Index) -> Result<Todo> {
         let mut session = Session::new(id, None);
-        if let Some(holder) = self.relay.devices.held_elsewhere(id) {
-            session.hold(Why::Lease, None);
-            session.holder = Some(holder);
-            return Ok(Todo {
-                session,
-                work: None,
-                done: true,
-            });
+        if self.is_held_elsewhere(&mut session) {
+            return Todo::of(session, Ok(None));
         }
-        let work = match self.leave(&mut session, put, index) {
-            Err(error) if error.kind() == Kind::Interrupted => return Err(error),
-            Err(error) => {
-                session.hold(Why::Unreadable, Some(error.to_string()));
-                None
-            }
-            Ok(work) => work,
-        };
-        Ok(Todo {
-            session,
-            work,
-            done: true,
-        })
+        let work = self.leave(&mut session, put, index);
+        Todo::of(session, work)
     }
 
     /// Why the session may leave: somebody has taken its label, archived or removed it, or given it a new name. `None`
