@@ -15,6 +15,7 @@
 pub mod agent_state;
 pub mod bring_back;
 mod carry;
+mod cuts;
 pub mod fetch;
 pub mod init;
 pub mod list;

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::agent_state::{self, Portion};
+use super::cuts::Cuts;
 use super::store::StoreScratch;
 use super::things::{Looked, Source, Way};
 use super::{Form, PackRef, Place, StatePart, Store, stamp};
@@ -142,8 +143,12 @@ impl Packing<'_> {
     ) -> Result<Made, Trouble> {
         let mut attempt = 1;
         loop {
+            let cuts = match (&source.place, &source.way) {
+                (Place::Session(_), Way::Below(folder)) => Some(Cuts::wait(self.root, folder)),
+                _ => None,
+            };
             // Looked at before it is packed: what changes from here on is packed again on the next night.
-            let looked = source
+            let mut looked = source
                 .look(self.root, self.context)
                 .map_err(source_or_stop)?;
             let staged = match &source.way {
@@ -176,7 +181,12 @@ impl Packing<'_> {
             .map_err(|error| self.writing(error, &file))?;
             let flaws = &packed.manifest.flaws;
             let moved = |kind| matches!(kind, FlawKind::Changed | FlawKind::Vanished);
-            if flaws.iter().any(|flaw| moved(flaw.kind)) && attempt < ATTEMPTS {
+            let cut = cuts
+                .as_ref()
+                .is_some_and(|cuts| cuts.were_made(&dir, &packed.manifest));
+            let stuck = cuts.is_some_and(|cuts| cuts.is_stuck);
+            let again = cut && !stuck || flaws.iter().any(|flaw| moved(flaw.kind));
+            if again && attempt < ATTEMPTS {
                 attempt += 1;
                 std::thread::sleep(PAUSE);
                 continue;
@@ -185,7 +195,9 @@ impl Packing<'_> {
             // What has this name is of a run that was killed, and named in no snapshot.
             new.publish_over(name.as_ref())
                 .map_err(|e| self.of_store(e, Path::new(&file)))?;
+            looked.seen = looked.seen.filter(|_| !cut);
             let mut pack = self.told(&packed, looked, source, file);
+            pack.restless += u64::from(cut);
             if let Some(staged) = staged {
                 pack.unreadable += staged.without.len() as u64;
                 pack.flaws.extend(staged.without);

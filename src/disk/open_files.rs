@@ -1,5 +1,6 @@
 //! Who has a file open below a folder.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::process::{link_of, processes};
@@ -25,7 +26,8 @@ pub struct OpenFiles {
     /// Those that were seen.
     pub seen: Vec<OpenFile>,
     /// Folders that are open, or somebody's current folder: what is written by a relative name goes there, whatever
-    /// the folder is called by then.
+    /// the folder is called by then. Not those that this very program has open in another process, such as a backup
+    /// that reads: it writes into a home only while it has the lock.
     pub folders: Vec<OpenFile>,
     /// Processes that we may not look into: "unknown" is not "none".
     pub hidden: usize,
@@ -61,6 +63,7 @@ pub fn open_below(folder: &Path) -> OpenFiles {
             found.hidden += usize::from(super::process(process.pid).is_some());
             continue;
         };
+        let mut is_ours = None;
         for fd in fds.flatten() {
             let Some(fd) = fd.file_name().to_str().map(str::to_owned) else {
                 continue;
@@ -72,7 +75,9 @@ pub fn open_below(folder: &Path) -> OpenFiles {
                 continue;
             }
             if path.is_dir() {
-                found.folders.push(open_folder(path));
+                if !*is_ours.get_or_insert_with(|| runs_this_program(process.pid)) {
+                    found.folders.push(open_folder(path));
+                }
                 continue;
             }
             let flags = flags_of(process.pid, &fd).unwrap_or(0);
@@ -86,6 +91,15 @@ pub fn open_below(folder: &Path) -> OpenFiles {
         }
     }
     found
+}
+
+/// Whether a process runs the same file as this one.
+fn runs_this_program(pid: u32) -> bool {
+    let program = |of: &str| {
+        let meta = std::fs::metadata(format!("/proc/{of}/exe")).ok()?;
+        Some((meta.dev(), meta.ino()))
+    };
+    program(&pid.to_string()).is_some_and(|found| program("self") == Some(found))
 }
 
 /// The flags of an open file, which `/proc` prints in octal. See proc_pid_fdinfo(5).

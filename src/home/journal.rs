@@ -17,6 +17,9 @@ use super::{Entry, Home, Index, IndexFile, LockedHome, LogCut, RelPath, SessionI
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind, FolderLock, Written};
 
+/// No entry is longer.
+const ENTRY_LIMIT: u64 = 256 << 20;
+
 /// A step. Paths are relative to the home.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
@@ -68,7 +71,7 @@ pub enum Step {
     },
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Record {
     command: String,
     since: String,
@@ -89,7 +92,7 @@ pub struct Settled {
 }
 
 /// An entry of the journal that is being worked on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[must_use = "an entry that is neither completed nor forgotten is done by the next command"]
 pub struct Pending {
     path: PathBuf,
@@ -110,6 +113,22 @@ pub struct Completed {
     gave_up: Option<Error>,
     /// Why the project views could not be set, if so. They follow from the index, and nobody has to wait for them.
     unviewed: Option<Error>,
+}
+
+/// Whether a log below this folder of the home is being cut, or a kill has left that to be completed: for whoever reads
+/// a home without its lock. An entry that can not be read is none.
+pub fn cuts_below(root: &Dir, folder: &Path) -> bool {
+    let Ok(journal) = root.open_beneath(Path::new(".wbhome/journal")) else {
+        return false;
+    };
+    let cuts = |name: &OsStr| {
+        let content = disk::read_small_in(&journal, name, ENTRY_LIMIT).ok()??;
+        let record: Record = serde_json::from_slice(&content).ok()?;
+        let mut steps = record.steps.into_iter();
+        Some(steps.any(|step| matches!(step, Step::Cut { cut } if cut.folder.starts_with(folder))))
+    };
+    let names = journal.names().unwrap_or_default();
+    names.iter().any(|(name, _)| cuts(name).unwrap_or(false))
 }
 
 /// Writes down what is about to be done.
@@ -539,7 +558,7 @@ fn settle_one(home: &LockedHome, pending: Pending, context: &Context) -> Result<
 }
 
 fn read(path: &Path) -> Result<Option<Record>> {
-    let Some(content) = disk::read_small(path, 256 << 20)? else {
+    let Some(content) = disk::read_small(path, ENTRY_LIMIT)? else {
         return Ok(None);
     };
     serde_json::from_slice(&content).map(Some).map_err(|e| {
