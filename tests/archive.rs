@@ -534,7 +534,8 @@ fn a_kill_leaves_the_session_whole_and_the_next_command_settles_it() {
         ("archive.published", false),
         ("journal.begun", false),
         ("archive.away", false),
-        ("journal.turned", true),
+        ("journal.turned", false),
+        ("journal.turned:2", true),
         ("index.before", true),
         ("index.written", true),
         ("mend.archived", true),
@@ -565,6 +566,8 @@ fn a_kill_leaves_the_session_whole_and_the_next_command_settles_it() {
                 "",
                 "{failpoint}"
             );
+            // What was packed then would stand in the way of what it becomes.
+            assert!(!place.home().join(PACK).exists(), "{failpoint}");
             place.ok(["archive", "crawler"]);
         }
         place.ok(["unarchive", "crawler"]);
@@ -583,7 +586,7 @@ fn a_kill_leaves_the_session_whole_and_the_next_command_settles_it() {
 fn a_folder_whose_archive_went_meanwhile_stays_in_the_trash() {
     let place = place();
     let contents = place.contents();
-    killed(&place, "journal.turned", &["archive", "crawler"]);
+    killed(&place, "journal.turned:2", &["archive", "crawler"]);
     fs::remove_file(place.home().join(PACK)).unwrap();
     place
         .run(["index"])
@@ -600,7 +603,7 @@ fn a_folder_whose_archive_went_meanwhile_stays_in_the_trash() {
 #[test]
 fn what_came_after_the_comparison_is_left_and_named() {
     let place = place();
-    killed(&place, "journal.turned", &["archive", "crawler"]);
+    killed(&place, "journal.turned:2", &["archive", "crawler"]);
     let act = place.home().join(".wbhome/trash").join(&place.acts()[0]);
     let folder = act.join("sessions").join(ID);
     let log = folder.join("logs/run.log");

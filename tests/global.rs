@@ -910,7 +910,7 @@ mod killed {
     }
 
     /// Failpoints whose cases stand beside the verb that comes to them.
-    const ELSEWHERE: [(&str, &str); 81] = [
+    const ELSEWHERE: [(&str, &str); 80] = [
         ("relay.begun", "tests/relay_kill.rs"),
         ("relay.keeping", "tests/relay_kill.rs"),
         ("relay.put", "tests/relay_kill.rs"),
@@ -952,7 +952,6 @@ mod killed {
         ("mend.archived", "tests/archive.rs"),
         ("mend.discarded", "tests/archive.rs"),
         ("unarchive.unpacked", "tests/unarchive.rs"),
-        ("unarchive.placed", "tests/unarchive.rs"),
         ("mend.unarchived", "tests/unarchive.rs"),
         ("journal.entry_renamed", "tests/relink.rs"),
         ("mend.put-away", "tests/rm.rs"),

@@ -16,6 +16,7 @@ use super::{Refused, one_by_one, shown};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind};
+use crate::home::mend::Seen;
 use crate::home::{
     Home, Index, IndexFile, Leases, LockedHome, SessionId, Status, identity_of, measure,
 };
@@ -422,13 +423,17 @@ fn one(
         force: request.force,
         context,
     };
-    let archived = match stands(home, id, &folder, context)? {
-        None => packing.pack(false)?,
-        Some(Former::Same(archived)) => *archived,
-        Some(Former::Other(_)) if request.force => packing.pack(true)?,
+    let pack = |instead| {
+        let (archived, new) = packing.pack(instead)?;
+        Ok((archived, Some(new)))
+    };
+    let (archived, new) = match stands(home, id, &folder, context)? {
+        None => pack(false)?,
+        Some(Former::Same(archived)) => (*archived, None),
+        Some(Former::Other(_)) if request.force => pack(true)?,
         Some(Former::Other(why)) => return Err(in_the_way(id, &why)),
     };
-    let ours = folder.meta().map_err(fail)?.identity();
+    let seen = Seen::of(&folder.meta().map_err(fail)?);
     drop(folder);
     let away = PuttingAway {
         home,
@@ -436,6 +441,7 @@ fn one(
         id,
         entry: &entry,
         archived: &archived,
+        folder: seen,
         context,
     };
     let mut done = told(id, &archived);
@@ -445,34 +451,24 @@ fn one(
         Some(format!("{} was written to", human::path(&changed.path)))
     });
     if request.keep || stays.is_some() {
-        away.keep()?;
+        away.keep(new)?;
         done.kept_because = stays.filter(|_| !request.keep);
         return Ok(done);
     }
-    match away.put() {
-        Ok(Put::Away(leftover)) => {
+    match away.put(new, request.force)? {
+        Put::Away(leftover) => {
             done.folder = false;
             done.leftover = leftover;
         }
-        Ok(Put::Back(why)) if request.force => {
-            away.keep()?;
+        Put::Back(why) if request.force => {
             done.kept_because = Some(format!("it was written to: {why}"));
         }
-        Ok(Put::Back(why)) => {
-            away.take_back()?;
+        Put::Back(why) => {
             return Err(Error::failed(format!(
                 "{} was written to while it was archived: {why}",
                 shown(id)
             ))
             .hint("it is back in its place; try again when its session has ended"));
-        }
-        Err(error) => {
-            // Only a session that is in its folder does not need the pack.
-            let here = disk::stat(&home.session(id))?;
-            if here.is_some_and(|here| here.identity() == ours) {
-                away.take_back()?;
-            }
-            return Err(error);
         }
     }
     Ok(done)

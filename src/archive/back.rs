@@ -444,9 +444,18 @@ fn complete(
     let entry = entry_from(&index, id, pack.manifest(), &folder.dir);
     let mut steps = Vec::new();
     if let Some(scratch) = &folder.scratch {
-        // Before anything is noted: where that fails nothing has happened, and a kill after it leaves both.
-        disk::rename_no_replace(&scratch.path().join(id.as_str()), &home.session(id))?;
-        failpoint::hit("unarchive.placed");
+        // The folder gets its name only when it is written down that the pack goes: both side by side would stand in the
+        // way of the next archive.
+        let path = home.session(id);
+        if disk::stat(&path)?.is_some() {
+            return Err(Error::failed("was taken meanwhile:").at(path));
+        }
+        let from = scratch.path().strip_prefix(home.root());
+        let from = from.unwrap_or(scratch.path()).join(id.as_str());
+        steps.push(Step::Rename {
+            from: from.display().to_string(),
+            to: folder_of(id).display().to_string(),
+        });
     }
     let mut act = None;
     let step = |step| Step::Mend { step };
@@ -498,6 +507,12 @@ fn complete(
     });
     let completed =
         journal::begin(home, "unarchive", steps, context)?.complete_telling(home, context)?;
+    let there = mend::look(root, &folder_of(id))?;
+    if there.is_none_or(|meta| Seen::of(&meta) != folder_seen) {
+        return Err(Error::failed("was taken meanwhile:")
+            .at(home.session(id))
+            .hint("what was unpacked is in the trash (`wbhome restore --from trash`), and in the archive"));
+    }
     let mut left: Vec<String> = completed.left.iter().map(ToString::to_string).collect();
     left.extend(replaced.then(|| {
         let path = human::path(&pack_of(id));

@@ -6,11 +6,12 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::record::pack_of;
+use super::record::{folder_of, pack_of};
 use super::shown;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
 use crate::disk::{self, Dir, Meta, NewFile};
-use crate::home::mend::Seen;
+use crate::home::journal::{self, Pending, Step};
+use crate::home::mend::{Mend, Seen};
 use crate::home::{LockedHome, RelPath, SessionId, trash};
 use crate::pack::{self, About, Flaw, FlawKind, Manifest, MemberKind, Pack};
 
@@ -36,6 +37,18 @@ impl Archived {
     /// Files in it, and their bytes.
     pub fn content(&self) -> (u64, u64) {
         content(&self.manifest.members)
+    }
+
+    /// The step that removes it again, as long as it is this file, and `folder` is what has the name of the session.
+    pub fn taking_back(&self, id: &SessionId, folder: Seen) -> Step {
+        Step::Mend {
+            step: Mend::Discard {
+                path: pack_of(id).into(),
+                seen: self.seen,
+                kept_in: folder_of(id).into(),
+                kept_seen: folder,
+            },
+        }
     }
 
     /// What is not in it as it was, of such kinds.
@@ -67,8 +80,10 @@ pub(super) struct Packing<'a> {
 }
 
 impl Packing<'_> {
-    /// Packs the session. With `instead` the pack that has the name now goes into the trash.
-    pub fn pack(&self, instead: bool) -> Result<Archived> {
+    /// Packs the session. With `instead` the pack that has the name now goes into the trash. What comes along is the note
+    /// that takes the pack away again: a pack that nobody has put anything away for says what its session once was, and
+    /// would stand in the way of the next one.
+    pub fn pack(&self, instead: bool) -> Result<(Archived, Pending)> {
         let folder = self.home.archive();
         disk::create_private_folder(&folder)?;
         // Through a link nobody could look at it again in the steps that follow.
@@ -89,8 +104,8 @@ impl Packing<'_> {
             if !changed.is_empty() && !self.force {
                 return Err(self.being_written(&changed));
             }
-            self.publish(&archive, file, instead)?;
-            return Ok(archived);
+            let pending = self.publish(&archive, file, &archived, instead)?;
+            return Ok((archived, pending));
         }
     }
 
@@ -150,18 +165,35 @@ impl Packing<'_> {
         Ok((file, archived))
     }
 
-    fn publish(&self, archive: &Dir, mut file: NewFile, instead: bool) -> Result<()> {
+    fn publish(
+        &self,
+        archive: &Dir,
+        mut file: NewFile,
+        archived: &Archived,
+        instead: bool,
+    ) -> Result<Pending> {
         let rel = pack_of(self.id);
+        let folder = self.folder.meta();
+        let folder =
+            folder.map_err(|e| Error::io("can not look at", self.home.session(self.id), e))?;
         if instead && disk::stat(&self.home.archive_of(self.id))?.is_some() {
             let why = format!("another pack of {} takes its place", shown(self.id));
             trash::put(self.home, &RelPath::new(&rel)?, &why, self.context)?;
         }
+        let back = archived.taking_back(self.id, Seen::of(&folder));
+        let pending = journal::begin(self.home, "archive", vec![back], self.context)?;
         let name = rel.file_name().unwrap_or(OsStr::new(""));
-        file.publish(name)
-            .and_then(|()| archive.sync())
-            .map_err(|e| Error::io("can not write", self.home.root().join(&rel), e))?;
+        let published = file.publish(name).and_then(|()| archive.sync());
+        if let Err(error) = published {
+            pending.complete(self.home, self.context)?;
+            return Err(Error::io(
+                "can not write",
+                self.home.root().join(&rel),
+                error,
+            ));
+        }
         failpoint::hit("archive.published");
-        Ok(())
+        Ok(pending)
     }
 
     fn refuse_unreadable(&self, flaws: &[Flaw]) -> Result<()> {

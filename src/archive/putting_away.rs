@@ -4,7 +4,7 @@
 //! that note is replaced, in one rename, by the one that completes the archiving. A kill at any point leaves the session
 //! whole: in its folder, in the trash, or in its pack.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::former::telling;
 use super::packing::Archived;
@@ -12,7 +12,7 @@ use super::record::{archive_field, folder_of, pack_of};
 use super::shown;
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir};
-use crate::home::journal::{self, Step};
+use crate::home::journal::{self, Pending, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
 use crate::home::{Entry, LockedHome, SessionId};
@@ -36,7 +36,22 @@ pub(super) struct PuttingAway<'a> {
     /// What becomes its entry when it has none.
     pub entry: &'a Entry,
     pub archived: &'a Archived,
+    /// What its folder is.
+    pub folder: Seen,
     pub context: &'a Context<'a>,
+}
+
+/// What is made ready before a folder is put away.
+struct Ready {
+    /// What the pack is.
+    kept_seen: Seen,
+    /// The step that notes it.
+    noting: Step,
+    /// The act, and where in the home the folder lies in it.
+    act: String,
+    away: PathBuf,
+    /// The steps by which it comes back.
+    back: [Step; 2],
 }
 
 impl PuttingAway<'_> {
@@ -67,27 +82,87 @@ impl PuttingAway<'_> {
         }
     }
 
-    /// Removes a pack that was made just now and that is not what the folder holds. One that was there before stays,
-    /// and so does what somebody else has put in its place.
-    pub fn take_back(&self) -> Result<()> {
-        if self.archived.reused || self.pack_seen().is_err() {
-            return Ok(());
-        }
-        disk::remove_file(&self.home.archive_of(self.id))
-    }
-
-    /// Notes the pack, and leaves the folder where it is.
-    pub fn keep(&self) -> Result<()> {
-        let steps = vec![self.noting(None)?];
-        journal::begin(self.home, "archive", steps, self.context)?
-            .complete(self.home, self.context)?;
+    /// Notes the pack, and leaves the folder where it is. `new` is the note that would take a new pack away again.
+    pub fn keep(&self, new: Option<Pending>) -> Result<()> {
+        let (home, context) = (self.home, self.context);
+        let step = self.or_give_up(self.noting(None), &new)?;
+        self.note(new, vec![step])?.complete(home, context)?;
         Ok(())
     }
 
-    /// Puts the folder away.
-    pub fn put(&self) -> Result<Put> {
+    /// Writes down these steps, in place of the note on a new pack.
+    fn note(&self, new: Option<Pending>, steps: Vec<Step>) -> Result<Pending> {
+        match new {
+            Some(pending) => pending.turn_into(steps),
+            None => journal::begin(self.home, "archive", steps, self.context),
+        }
+    }
+
+    /// After an error a new pack goes at once.
+    fn or_give_up<T>(&self, result: Result<T>, new: &Option<Pending>) -> Result<T> {
+        if let (Err(_), Some(pending)) = (&result, new) {
+            pending.clone().complete(self.home, self.context)?;
+        }
+        result
+    }
+
+    /// Puts the folder away. When it has to come back, a new pack goes; one that is to be kept all the same is noted.
+    pub fn put(&self, new: Option<Pending>, keep: bool) -> Result<Put> {
         let (home, context) = (self.home, self.context);
         // All that could fail for another reason comes before the folder is touched.
+        let ready = self.or_give_up(self.ready(), &new)?;
+        let mut steps = ready.back.to_vec();
+        match (&new, keep) {
+            (_, true) => steps.push(self.or_give_up(self.noting(None), &new)?),
+            (Some(_), false) => steps.push(self.archived.taking_back(self.id, self.folder)),
+            (None, false) => {}
+        }
+        let pending = self.note(new, steps)?;
+        let looked = self
+            .move_away(&folder_of(self.id), &ready.away)
+            .and_then(|()| {
+                failpoint::hit("archive.away");
+                let found = self.look_again(&ready.away)?;
+                self.pack_seen()?;
+                Ok(found)
+            });
+        let seen = match looked {
+            Ok(Ok(seen)) => seen,
+            Ok(Err(why)) => {
+                pending.complete(home, context)?;
+                self.refuse_lost(&ready.act)?;
+                return Ok(Put::Back(why));
+            }
+            Err(error) => {
+                pending.complete(home, context)?;
+                self.refuse_lost(&ready.act)?;
+                return Err(error);
+            }
+        };
+        let discard = Mend::Discard {
+            path: ready.away.into(),
+            seen,
+            kept_in: pack_of(self.id).into(),
+            kept_seen: ready.kept_seen,
+        };
+        let [_, close] = ready.back;
+        let steps = vec![
+            ready.noting,
+            Step::Views {
+                ids: Some(vec![self.id.to_string()]),
+            },
+            Step::Mend { step: discard },
+            close,
+        ];
+        let completed = pending.turn_into(steps)?.complete_telling(home, context)?;
+        Ok(Put::Away(
+            completed.left.iter().map(ToString::to_string).collect(),
+        ))
+    }
+
+    /// What has to be known, and the act that has to be there, before the folder is moved.
+    fn ready(&self) -> Result<Ready> {
+        let context = self.context;
         let kept_seen = self.pack_seen()?;
         let noting = self.noting(Some(context.clock.now().to_string()))?;
         let folder = folder_of(self.id);
@@ -100,53 +175,20 @@ impl PuttingAway<'_> {
             was: vec![was],
             ..Note::default()
         };
-        let act = trash::open(home, note, context)?;
-        let close = Mend::Close { act: act.clone() };
+        let act = trash::open(self.home, note, context)?;
         let back = Mend::BringBack {
             act: act.clone(),
             lies: lies.clone().into(),
-            path: folder.clone().into(),
+            path: folder.into(),
         };
-        let steps = [back, close.clone()].map(|step| Step::Mend { step });
-        let pending = journal::begin(home, "archive", steps.to_vec(), context)?;
-        let away = Path::new(".wbhome/trash").join(&act).join(lies);
-        let looked = self.move_away(&folder, &away).and_then(|()| {
-            failpoint::hit("archive.away");
-            let found = self.look_again(&away)?;
-            self.pack_seen()?;
-            Ok(found)
-        });
-        let seen = match looked {
-            Ok(Ok(seen)) => seen,
-            Ok(Err(why)) => {
-                pending.complete(home, context)?;
-                self.refuse_lost(&act)?;
-                return Ok(Put::Back(why));
-            }
-            Err(error) => {
-                pending.complete(home, context)?;
-                self.refuse_lost(&act)?;
-                return Err(error);
-            }
-        };
-        let discard = Mend::Discard {
-            path: away.into(),
-            seen,
-            kept_in: pack_of(self.id).into(),
+        let close = Mend::Close { act: act.clone() };
+        Ok(Ready {
             kept_seen,
-        };
-        let steps = vec![
             noting,
-            Step::Views {
-                ids: Some(vec![self.id.to_string()]),
-            },
-            Step::Mend { step: discard },
-            Step::Mend { step: close },
-        ];
-        let completed = pending.turn_into(steps)?.complete_telling(home, context)?;
-        Ok(Put::Away(
-            completed.left.iter().map(ToString::to_string).collect(),
-        ))
+            back: [back, close].map(|step| Step::Mend { step }),
+            away: Path::new(".wbhome/trash").join(&act).join(lies),
+            act,
+        })
     }
 
     fn move_away(&self, folder: &Path, away: &Path) -> Result<()> {
