@@ -162,6 +162,11 @@ impl Desk<'_> {
         let lines = self.lines(LOG);
         let (taken, ended) = write(&open[&self.session.id], &lines);
         self.session.appended(self.step, LOG, &lines[..taken]);
+        // Some keep it open for days, some open it for each line.
+        if !self.session.id.contains("report") {
+            open.remove(&self.session.id);
+            self.session.is_open = false;
+        }
         ended
     }
 

@@ -311,7 +311,7 @@ pub fn committed(home: &Path, then: &Sessions, now: &Sessions, only: Option<&str
         }
         for (rel, piece) in &before.pieces {
             let untouched = before.touched.get(rel) == now.touched.get(rel);
-            let text = rel == "session.json" || rel.starts_with("context/turn_");
+            let text = rel == "session.json" || rel.starts_with("context/");
             if !untouched || !matches!(piece, Piece::Whole(_)) || !text {
                 continue;
             }
