@@ -485,7 +485,8 @@ fn is_temporary(name: &OsStr) -> bool {
 }
 
 /// Puts away what a write that was killed left under a temporary name. It goes to the trash: in one moment of
-/// [`disk::replace`] such a file may be all there is of an edit by hand.
+/// [`disk::replace`] such a file may be all there is of an edit by hand. What can not be put there (on a full disk, out
+/// of a folder that is another disk's) is told: it stands in nobody's way.
 fn sweep(home: &LockedHome, context: &Context) -> Result<Option<Settled>> {
     let mut did = Vec::new();
     for folder in ["", "archive", ".wbhome", ".wbhome/journal"] {
@@ -493,8 +494,10 @@ fn sweep(home: &LockedHome, context: &Context) -> Result<Option<Settled>> {
             if kind == FileKind::File && is_temporary(&name) {
                 let rel = RelPath::new(Path::new(folder).join(&name))?;
                 let why = "a command was stopped while it wrote this";
-                let kept = trash::put(home, &rel, why, context)?;
-                did.push(format!("{why}: {}", trash::shown(home, &kept)));
+                did.push(match trash::put(home, &rel, why, context) {
+                    Ok(kept) => format!("{why}: {}", trash::shown(home, &kept)),
+                    Err(error) => format!("left {}: {error}", human::path(rel.as_path())),
+                });
             }
         }
     }

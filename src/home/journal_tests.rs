@@ -160,3 +160,26 @@ fn leftovers_of_killed_writes_go_to_the_trash_and_of_building_away() {
         .lock(std::time::Duration::ZERO, "ls", &place.context());
     assert!(lock.unwrap_err().to_string().contains("journal entry"));
 }
+
+#[test]
+fn a_leftover_that_can_not_be_put_away_stays_and_keeps_nobody_out() {
+    let place = testing::home();
+    let left = place.put("archive/.wbhome-tmp-0123", "half a pack");
+    place.put(".wbhome/trash", "no folder");
+    let home = place.locked("ls");
+    let did = &home.settled()[0].did;
+    assert!(
+        did[0].starts_with("left archive/.wbhome-tmp-0123: "),
+        "{did:?}"
+    );
+    assert!(disk::exists(&left));
+}
+
+#[test]
+fn what_can_not_be_put_away_leaves_no_act() {
+    let place = testing::home();
+    let home = place.locked("rm");
+    let gone = RelPath::new("sessions/数据/gone").unwrap();
+    assert!(trash::put(&home, &gone, "why", &place.context()).is_err());
+    assert_eq!(disk::read_dir_names(&home.trash()).unwrap(), []);
+}

@@ -26,10 +26,18 @@ pub const NOTE: &str = "note.json";
 /// # Errors
 /// When it is not there, or can not be moved; then it is where it was.
 pub fn put(home: &LockedHome, rel: &RelPath, why: &str, context: &Context) -> Result<PathBuf> {
-    let to = make_room(home, Was::new(rel.as_path()), why, context)?;
+    let (act, to) = make_room(home, Was::new(rel.as_path()), why, context)?;
     failpoint::hit("trash.noted");
-    disk::rename_no_replace(&home.root().join(rel.as_path()), &to)?;
-    Ok(to)
+    match disk::rename_no_replace(&home.root().join(rel.as_path()), &to) {
+        Ok(()) => Ok(to),
+        Err(error) => Err(without(home, &act, error)),
+    }
+}
+
+/// What was to go into an act stays where it was: an act that holds nothing says nothing.
+fn without(home: &LockedHome, act: &str, error: Error) -> Error {
+    let _ = close(home, act);
+    error
 }
 
 /// Like [`put`], for a name in an open folder, which may lie deeper than a path can say. `rel` is where that is
@@ -53,16 +61,19 @@ pub fn put_entry(
         lies: to.into(),
         ..Was::new(rel)
     };
-    let folder = home
-        .trash()
-        .join(open(home, note_on(was, why, context), context)?);
-    disk::Dir::open(&folder)
-        .and_then(|trash| {
-            dir.rename(name, &trash, to)?;
-            trash.sync()
-        })
-        .map_err(|e| Error::io("can not be put into the trash:", rel, e))?;
-    Ok(folder.join(to))
+    let act = open(home, note_on(was, why, context), context)?;
+    let folder = home.trash().join(&act);
+    let moved = disk::Dir::open(&folder).and_then(|trash| {
+        dir.rename(name, &trash, to)?;
+        trash.sync()
+    });
+    match moved {
+        Ok(()) => Ok(folder.join(to)),
+        Err(error) => {
+            let error = Error::io("can not be put into the trash:", rel, error);
+            Err(without(home, &act, error))
+        }
+    }
 }
 
 /// Keeps a copy of a content in the trash that is about to be replaced at `rel`, by what is known. Returns where.
@@ -78,27 +89,32 @@ pub fn keep_before(
     context: &Context,
 ) -> Result<PathBuf> {
     let was = Was::new(RelPath::new(rel)?.as_path()).replaced_by(replaced_by);
-    let to = make_room(home, was, why, context)?;
+    let (_, to) = make_room(home, was, why, context)?;
     disk::write_new(&to, content, 0o600)?;
     give_to_owner(home, &to)?;
     Ok(to)
 }
 
-fn make_room(home: &LockedHome, was: Was, why: &str, context: &Context) -> Result<PathBuf> {
+/// Opens an act for one thing. Its name, and where the thing is to lie.
+fn make_room(
+    home: &LockedHome,
+    was: Was,
+    why: &str,
+    context: &Context,
+) -> Result<(String, PathBuf)> {
     if was.path.as_os_str().is_empty() || was.path.starts_with(TRASH) {
         return Err(Error::failed("can not be put into the trash:").at(&was.path));
     }
     let lies = was.lies.clone();
-    let folder = home
-        .trash()
-        .join(open(home, note_on(was, why, context), context)?);
+    let act = open(home, note_on(was, why, context), context)?;
+    let folder = home.trash().join(&act);
     let to = folder.join(lies);
     let parent = to.parent().unwrap_or(&folder);
     disk::create_private_folder(parent)?;
     for made in parent.ancestors().take_while(|made| *made != folder) {
         give_to_owner(home, made)?;
     }
-    Ok(to)
+    Ok((act, to))
 }
 
 /// Root that works for another user must not lock them out of their own trash: what it makes there is the owner's of the
