@@ -1166,7 +1166,7 @@ mod killed {
             };
             place.put_home(".git/refs/heads/main.lock", held);
             place.put_home(".git/wbhome/index.lock", "");
-            place.put_home(".git/info/.wbhome-tmp-0123", "");
+            place.put_home(".git/info/.wbhome-tmp-0123", "an edit by hand");
             let zero = "0".repeat(40);
             let line = format!("{zero} {oid} x <x@y> 1718452800 +0000\tcommit: x\n");
             let log = place.home().join(".git/logs/refs/heads/main");
@@ -1179,6 +1179,13 @@ mod killed {
                 name.ends_with(".lock") || name.ends_with(".keep") || name.contains("wbhome-tmp")
             };
             assert_eq!(names.iter().find(left), None);
+            let kept = place.names(".wbhome/trash");
+            let kept = kept.iter().find(|name| name.ends_with(".wbhome-tmp-0123"));
+            let kept = kept.expect("what may be an edit by hand is in the trash");
+            assert_eq!(
+                place.home_text(&format!(".wbhome/trash/{kept}")),
+                "an edit by hand"
+            );
         }
     }
 

@@ -12,7 +12,7 @@ use super::store::{PACKS, SNAPSHOTS, snapshot_name};
 use super::{LockedStore, Place, Store, packing, retention};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, Total, failpoint, human};
-use crate::disk::{self, FileKind, TEMPORARY_PREFIX};
+use crate::disk::{self, FileKind};
 use crate::home::folded;
 
 /// A pack that goes.
@@ -177,9 +177,7 @@ fn packs(store: &Store, context: &Context) -> Result<Vec<Going>> {
         .at(store.path().join(PACKS).join(path)));
     }
     let ours = |name: &OsStr| {
-        name.to_str().is_some_and(|name| {
-            name.starts_with(TEMPORARY_PREFIX) || packing::moment_of(name).is_some()
-        })
+        disk::is_temporary(name) || name.to_str().and_then(packing::moment_of).is_some()
     };
     let mut found = Vec::new();
     for (path, entry) in tree.entries() {

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::Marker;
 use super::{PackRef, Snapshot, stamp};
 use crate::base::{Context, Error, Kind, Result, human};
-use crate::disk::{self, Dir, FileLock, LockAttempt, Meta, NewFile, TEMPORARY_PREFIX};
+use crate::disk::{self, Dir, FileLock, LockAttempt, Meta, NewFile};
 use crate::home::Home;
 use crate::pack::Pack;
 
@@ -370,10 +370,7 @@ impl LockedStore {
             let names = dir.names();
             let names = names.map_err(|e| Error::io("can not list the folder", &path, e))?;
             for (name, _) in names {
-                if name
-                    .as_encoded_bytes()
-                    .starts_with(TEMPORARY_PREFIX.as_bytes())
-                {
+                if disk::is_temporary(&name) {
                     dir.unlink(&name)
                         .map_err(|e| Error::io("can not remove", path.join(&name), e))?;
                 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::agent_state::Portion;
 use super::{Form, PackRef, Place};
 use crate::base::{Context, Error, Result};
-use crate::disk::{self, Dir, Entry, FileKind, Meta, TEMPORARY_PREFIX, Tree};
+use crate::disk::{self, Dir, Entry, FileKind, Meta, Tree};
 use crate::home::{Home, SessionId};
 use crate::pack;
 
@@ -100,7 +100,7 @@ fn is_apart(name: &str) -> bool {
     !matches!(
         name,
         "sessions" | "archive" | "projects" | ".wbhome" | ".git"
-    ) && !name.starts_with(TEMPORARY_PREFIX)
+    ) && !disk::is_temporary(OsStr::new(name))
 }
 
 fn session(name: &OsStr, kind: FileKind) -> Option<SessionId> {
@@ -117,7 +117,7 @@ fn not_home_itself(rel: &Path, entry: &Entry) -> bool {
     let Some(name) = entry.name.to_str() else {
         return false;
     };
-    if name.starts_with(TEMPORARY_PREFIX) {
+    if disk::is_temporary(&entry.name) {
         return true;
     }
     let kind = entry.meta.kind;

@@ -55,7 +55,7 @@ pub use filesystem::{Filesystem, Lack, filesystem, folds_case, may_write};
 pub use holds::holds_all;
 pub use lock::{FileLock, FolderLock, LockAttempt};
 pub use meta::{FileKind, Meta, Stamp};
-pub use new_file::{NewFile, TEMPORARY_PREFIX, dress_file, temporary_name};
+pub use new_file::{NewFile, TEMPORARY_PREFIX, dress_file, is_temporary, temporary_name};
 pub use open_files::{OpenFile, OpenFiles, open_below, tells_open_files};
 pub use place::{is_inside, same_file};
 pub use process::{Process, host_name, is_root, machine_id, own_ids, process, processes};

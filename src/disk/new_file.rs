@@ -199,6 +199,12 @@ impl Drop for NewFile<'_> {
     }
 }
 
+/// Whether a name is that of a file, link or folder that was being made.
+pub fn is_temporary(name: &OsStr) -> bool {
+    name.as_encoded_bytes()
+        .starts_with(TEMPORARY_PREFIX.as_bytes())
+}
+
 /// A name that nobody has, and that tells what it is: [`TEMPORARY_PREFIX`] and 16 hex digits.
 pub fn temporary_name() -> OsString {
     use std::hash::{BuildHasher, RandomState};

@@ -15,7 +15,7 @@ pub use author::author;
 pub use look::{Plan, plan};
 use look::{as_path, open_root, unread};
 
-use super::left_out::{Left, LeftOut, Why};
+use super::left_out::{self, Left, LeftOut, Why};
 use super::message::{Counted, SessionChange, Summary};
 use super::pack::{self, Encoder, Writer};
 use super::read::{Reading, Seen, Sink};
@@ -319,6 +319,8 @@ fn locked(
     let io = |e| Error::io("can not write to the repository", repository.dir(), e);
     let packs = consolidate::folder_of_packs(repository)?;
     tidy(home, repository, &packs).map_err(io)?;
+    // What stays there is of no harm.
+    let _ = left_out::keep_edits(home, repository, context);
     let mut plan = plan(home, repository, request, context)?;
     moving::settle(repository, &plan.branch)?;
     let mut outcome = plan.outcome();
@@ -461,16 +463,12 @@ fn keep(home: &LockedHome) -> String {
 /// What a killed run of ours has left in the git dir, but for its locks.
 fn tidy(home: &LockedHome, repository: &Repository, packs: &Dir) -> std::io::Result<()> {
     pack::tidy(packs, &keep(home))?;
+    let own = repository.dir().join(OWN);
     for draft in ["index", "index.lock"] {
-        let _ = disk::remove_file(&repository.dir().join(OWN).join(draft));
+        let _ = disk::remove_file(&own.join(draft));
     }
-    for folder in [
-        repository.dir().join(OWN),
-        repository.git.commondir().join("info"),
-    ] {
-        if disk::is_folder(&folder) {
-            pack::tidy(&Dir::open(&folder)?, &keep(home))?;
-        }
+    match disk::is_folder(&own) {
+        true => pack::tidy(&Dir::open(&own)?, &keep(home)),
+        false => Ok(()),
     }
-    Ok(())
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::loose::is_hex;
 use super::repository::{DOT_GIT, Repository};
 use super::staging::Staging;
 use crate::base::wire::WirePath;
@@ -189,13 +190,6 @@ fn is_lock(name: Option<&str>) -> bool {
     name.is_some_and(|name| name.ends_with(".lock"))
 }
 
-fn is_hex(name: &OsStr, long: usize) -> bool {
-    name.len() == long
-        && name
-            .to_str()
-            .is_some_and(|name| name.bytes().all(|b| b.is_ascii_hexdigit()))
-}
-
 /// `pack-<40 digits>` with one of git's endings, or what names all packs.
 fn is_pack(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
@@ -220,10 +214,8 @@ fn has_no_content(name: &OsStr) -> bool {
 }
 
 fn is_temporary(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    name.starts_with("tmp_")
-        || name.starts_with(".tmp-")
-        || name.starts_with(disk::TEMPORARY_PREFIX)
+    let bytes = name.as_encoded_bytes();
+    bytes.starts_with(b"tmp_") || bytes.starts_with(b".tmp-") || disk::is_temporary(name)
 }
 
 #[cfg(test)]

@@ -2,12 +2,15 @@
 //! again, and told to git in `info/exclude`, so that `git status` is clean.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::repository::{OWN, Repository};
-use crate::base::{Error, Result};
-use crate::disk::{self, Meta};
+use super::repository::{DOT_GIT, OWN, Repository};
+use crate::base::{Context, Error, Result};
+use crate::disk::{self, Dir, FileKind, Meta};
+use crate::home::{LockedHome, trash};
 
 /// Why something is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -145,6 +148,28 @@ impl LeftOut {
         }
         Err(Error::failed("is changed again and again:").at(&path))
     }
+}
+
+/// Puts into the trash what a write of `info/exclude` that was stopped has left under a temporary name: it may be all
+/// there is of an edit by hand.
+///
+/// # Errors
+/// What can not be looked at, or not be put there; then it is where it was.
+pub(super) fn keep_edits(
+    home: &LockedHome,
+    repository: &Repository,
+    context: &Context,
+) -> Result<()> {
+    let info = repository.git.commondir().join("info");
+    let fail = |e| Error::io("can not open", &info, e);
+    let is_left = |(name, _): &(OsString, FileKind)| disk::is_temporary(name);
+    for (name, _) in disk::read_dir_names(&info)?.into_iter().filter(is_left) {
+        let rel = Path::new(DOT_GIT).join("info").join(&name);
+        let why = "a commit was stopped while it wrote this";
+        let dir = Dir::open(&info).map_err(fail)?;
+        trash::put_entry(home, &dir, &name, &rel, why, context)?;
+    }
+    Ok(())
 }
 
 fn file(repository: &Repository) -> std::path::PathBuf {

@@ -2,6 +2,7 @@
 //! come), so they are looked for before it sees any. This program makes none: there are some only where git was used
 //! by hand, and `git gc` keeps them few.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use flate2::{Decompress, FlushDecompress, Status};
@@ -30,10 +31,6 @@ pub(super) fn refuse_torn(common: &Path) -> Result<()> {
 /// Every loose object of a repository.
 pub(super) fn all(common: &Path) -> Result<Vec<PathBuf>> {
     let objects = common.join("objects");
-    let is_hex = |name: &std::ffi::OsStr, long: usize| {
-        let name = name.to_str().filter(|name| name.len() == long);
-        name.is_some_and(|name| name.bytes().all(|b| b.is_ascii_hexdigit()))
-    };
     let mut found = Vec::new();
     for (folder, _) in disk::read_dir_names(&objects)?
         .into_iter()
@@ -49,6 +46,12 @@ pub(super) fn all(common: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(found)
+}
+
+/// Whether a name is made of so many hex digits.
+pub(super) fn is_hex(name: &OsStr, long: usize) -> bool {
+    let name = name.to_str().filter(|name| name.len() == long);
+    name.is_some_and(|name| name.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// An empty one, or one that can not be read at all, is an error to libgit2 as well.

@@ -207,9 +207,6 @@ pub(super) fn tidy(dir: &Dir, keep: &str) -> io::Result<()> {
                 .flatten();
             text.is_some_and(|text| text.starts_with(keep.as_bytes()))
         };
-        let temporary = name
-            .to_string_lossy()
-            .starts_with(crate::disk::TEMPORARY_PREFIX);
         if is_keep && ours() {
             // Killed between the names: a pack without its index serves nobody.
             let with = |ending: &str| {
@@ -221,7 +218,7 @@ pub(super) fn tidy(dir: &Dir, keep: &str) -> io::Result<()> {
                 dir.unlink(&with("pack"))?;
             }
             dir.unlink(&name)?;
-        } else if temporary {
+        } else if crate::disk::is_temporary(&name) {
             dir.unlink(&name)?;
         }
     }

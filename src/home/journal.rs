@@ -4,7 +4,7 @@
 //! left is the same code as doing it. An entry is written only when everything that it needs is on the disk:
 //! it can always be completed, and nothing has to be undone.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -438,7 +438,7 @@ pub(super) fn settle(home: &LockedHome, context: &Context) -> Result<Vec<Settled
     let folder = home.journal();
     let mut settled = Vec::new();
     let entries = disk::read_dir_names(&folder)?;
-    for (name, _) in entries.iter().filter(|(name, _)| !is_temporary(name)) {
+    for (name, _) in entries.iter().filter(|(name, _)| !disk::is_temporary(name)) {
         let path = folder.join(name);
         if !home.is_trusted() {
             return Err(Error::failed(
@@ -471,17 +471,12 @@ pub fn waiting(home: &Home) -> Result<u64> {
     let folder = home.journal();
     let mut n = 0;
     for (name, _) in disk::read_dir_names(&folder)? {
-        if !is_temporary(&name) {
+        if !disk::is_temporary(&name) {
             read(&folder.join(&name))?;
         }
         n += 1;
     }
     Ok(n)
-}
-
-fn is_temporary(name: &OsStr) -> bool {
-    let name = name.as_encoded_bytes();
-    name.starts_with(disk::TEMPORARY_PREFIX.as_bytes())
 }
 
 /// Puts away what a write that was killed left under a temporary name. It goes to the trash: in one moment of
@@ -491,7 +486,7 @@ fn sweep(home: &LockedHome, context: &Context) -> Result<Option<Settled>> {
     let mut did = Vec::new();
     for folder in ["", "archive", ".wbhome", ".wbhome/journal"] {
         for (name, kind) in disk::read_dir_names(&home.root().join(folder))? {
-            if kind == FileKind::File && is_temporary(&name) {
+            if kind == FileKind::File && disk::is_temporary(&name) {
                 let rel = RelPath::new(Path::new(folder).join(&name))?;
                 let why = "a command was stopped while it wrote this";
                 did.push(match trash::put(home, &rel, why, context) {
