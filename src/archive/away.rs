@@ -12,13 +12,13 @@ use super::former::{self, Former};
 use super::packing::{Archived, Packing};
 use super::putting_away::{Put, PuttingAway};
 use super::record::{entry_of, kept_in_pack, pack_of};
-use super::{Refused, one_by_one, shown};
+use super::{Refused, absent, one_by_one, shown};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind};
 use crate::home::mend::Seen;
 use crate::home::{
-    Home, Index, IndexFile, Leases, LockedHome, SessionId, Status, identity_of, measure,
+    Entry, Home, Index, IndexFile, Leases, LockedHome, SessionId, identity_of, measure,
 };
 use crate::pack::{Flaw, FlawKind, Pack};
 use crate::state::{Agent, AtWork};
@@ -240,7 +240,11 @@ impl Look<'_> {
                     plan.refused.push(Refused::new(id, &error));
                 }
                 None if self.archive(id)? => plan.already.push(id.to_string()),
-                None => plan.refused.push(Refused::new(id, &self.nowhere(id))),
+                None => {
+                    let status = self.index.find(id.as_str()).map(Entry::status);
+                    let error = absent(id, status, "is neither in sessions/ nor in archive/");
+                    plan.refused.push(Refused::new(id, &error));
+                }
             }
         }
         Ok(())
@@ -339,18 +343,6 @@ impl Look<'_> {
     fn who(&self, id: &SessionId) -> Option<String> {
         at_work(self.home, &self.index, &self.at_work, id)
     }
-
-    fn nowhere(&self, id: &SessionId) -> Error {
-        let name = shown(id);
-        let quoted = human::quoted(Path::new(id.as_str()));
-        match self.index.find(id.as_str()).map(|entry| entry.status()) {
-            Some(Status::Removed) => Error::failed(format!("{name} has been removed")).hint(
-                format!("`wbhome restore {quoted} --from trash` brings it back"),
-            ),
-            _ => Error::failed(format!("{name} is neither in sessions/ nor in archive/"))
-                .hint("`wbhome check` tells what is known of it"),
-        }
-    }
 }
 
 fn at_work(home: &Home, index: &Index, look: &AtWork, id: &SessionId) -> Option<String> {
@@ -401,8 +393,7 @@ fn one(
     context: &Context,
 ) -> Result<Done> {
     let fail = |e| Error::io("can not open the folder", home.session(id), e);
-    let root =
-        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
+    let root = home.dir()?;
     let index = IndexFile::ready(home)?;
     // Somebody may have come since the plan was made: the sessions before this one took their time.
     let agents = agents()?;

@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::former::{self, Former};
 use super::packing::{content, told_one};
 use super::record::{archive_field, entry_from, folder_of, pack_of};
-use super::{Refused, one_by_one, shown};
+use super::{Refused, absent, one_by_one, shown};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Kind, Result, Total, failpoint, human};
 use crate::disk::{self, Dir, FileKind};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
-use crate::home::{Home, IndexFile, Leases, LockedHome, Scratch, SessionId, Status};
+use crate::home::{Entry, Home, IndexFile, Leases, LockedHome, Scratch, SessionId};
 use crate::pack::{self, Limits, Nature, Pack, Problem};
 
 /// What is asked for.
@@ -148,10 +148,10 @@ pub fn plan(home: &Home, request: &Request, leases: &Leases) -> Result<Plan> {
                 plan.already.push(id.to_string());
                 continue;
             }
-            (None, _) => Err(without_archive(
-                id,
-                index.find(id.as_str()).map(|e| e.status()),
-            )),
+            (None, _) => {
+                let status = index.find(id.as_str()).map(Entry::status);
+                Err(absent(id, status, "has no archive"))
+            }
             (Some(FileKind::File), None | Some(FileKind::Folder)) => {
                 planned(home, id, folder.is_some(), request.force)
             }
@@ -166,18 +166,6 @@ pub fn plan(home: &Home, request: &Request, leases: &Leases) -> Result<Plan> {
         }
     }
     Ok(plan)
-}
-
-fn without_archive(id: &SessionId, status: Option<Status>) -> Error {
-    let name = shown(id);
-    let quoted = human::quoted(Path::new(id.as_str()));
-    match status {
-        Some(Status::Removed) => Error::failed(format!("{name} has been removed")).hint(format!(
-            "`wbhome restore {quoted} --from trash` brings it back"
-        )),
-        _ => Error::failed(format!("{name} has no archive"))
-            .hint("`wbhome check` tells what is known of it"),
-    }
 }
 
 fn planned(home: &Home, id: &SessionId, folder: bool, force: bool) -> Result<Planned> {
@@ -234,8 +222,7 @@ struct Folder {
 }
 
 fn one(home: &LockedHome, id: &SessionId, request: &Request, context: &Context) -> Result<Done> {
-    let root =
-        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
+    let root = home.dir()?;
     let pack = Pack::open(&home.archive_of(id))?;
     let folder = match mend::look(&root, &folder_of(id))? {
         Some(_) => in_place(home, &root, id, &pack, context)?,

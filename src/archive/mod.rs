@@ -12,10 +12,12 @@ mod packing;
 mod putting_away;
 mod record;
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use crate::base::{Context, Error, Exit, Kind, Result, Stop, human};
-use crate::home::{LockedHome, SessionId};
+use crate::home::{LockedHome, SessionId, Status};
 use crate::sessions::reconcile::refresh_cache;
 
 /// A session that a command did not touch, and why.
@@ -90,6 +92,20 @@ fn one_by_one<'i, D>(
     };
     refresh_cache(home, &counting)?;
     Ok(ran)
+}
+
+/// That a session is not where it should be, and what can be done.
+fn absent(id: &SessionId, status: Option<Status>, what: &str) -> Error {
+    let name = shown(id);
+    match status {
+        Some(Status::Removed) => Error::failed(format!("{name} has been removed")).hint(format!(
+            "`wbhome restore {} --from trash` brings it back",
+            human::quoted(Path::new(id.as_str()))
+        )),
+        _ => {
+            Error::failed(format!("{name} {what}")).hint("`wbhome check` tells what is known of it")
+        }
+    }
 }
 
 /// The id as a person may see it.

@@ -120,7 +120,7 @@ impl Packing<'_> {
         let bytes = survey.bytes();
         let file = NewFile::create(archive).map_err(fail)?;
         let about = About {
-            created_at: now(context),
+            created_at: context.clock.now(),
             entry: Some(self.entry.clone()),
         };
         let threads = u32::try_from(rayon::current_num_threads()).unwrap_or(1);
@@ -255,8 +255,4 @@ pub(super) fn manifest_of(members: Vec<pack::Member>, id: &SessionId, now: Times
         frames: Vec::new(),
         members,
     }
-}
-
-fn now(context: &Context) -> Timestamp {
-    context.clock.now()
 }

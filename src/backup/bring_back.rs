@@ -198,7 +198,7 @@ pub fn plan(
         request,
     )?;
     at_work(home, &plan, agents)?;
-    let root = open(home)?;
+    let root = home.dir()?;
     plan.replaces = mend::look(&root, &plan.to)?.is_some();
     if plan.replaces {
         plan.newer = match (plan.as_archive, members) {
@@ -281,10 +281,6 @@ fn meant(home: &Home, source: Option<&Source>, query: &str) -> Result<SessionId>
         Some(id) => Ok(id),
         None => resolve(query, &known),
     }
-}
-
-fn open(home: &Home) -> Result<Dir> {
-    Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))
 }
 
 /// Finds the session in the snapshot. The members of the pack that comes first, as far as it can be read.
@@ -413,10 +409,7 @@ fn at_work(home: &Home, plan: &Plan, agents: &[Agent]) -> Result<()> {
 /// What is there in the home that is newer than the pack, or that the pack does not have.
 fn newer(root: &Dir, plan: &Plan, members: &[Member], stop: &Stop) -> Result<Vec<WirePath>> {
     let known: HashMap<&Path, &Member> = members.iter().map(|m| (&*m.path, m)).collect();
-    let made = Stamp {
-        seconds: plan.at.as_second(),
-        nanos: u32::try_from(plan.at.subsec_nanosecond()).unwrap_or_default(),
-    };
+    let made = Stamp::from(plan.at);
     let mut newer = Vec::new();
     let mut look = |rel: PathBuf, meta: &Meta| {
         let member = known.get(&*rel);
@@ -656,7 +649,7 @@ pub fn apply(
     request: &Request,
     context: &Context,
 ) -> Result<Outcome> {
-    let root = open(home)?;
+    let root = home.dir()?;
     let from = match plan.store {
         Some(_) => "a backup",
         None => "its archive",

@@ -59,6 +59,11 @@ pub(super) fn next(
     items.into_values().collect()
 }
 
+/// The last copy of its archive.
+fn former_archive(former: &Item) -> Option<PackRef> {
+    former.in_form(Form::Archive).cloned()
+}
+
 fn present(place: Place, found: Found, former: Option<&Item>, now: &Now) -> Option<Item> {
     let (newest, archive) = match (found.folder, found.archive) {
         // An archive that could not be copied this time: the former copy stands for it.
@@ -123,12 +128,6 @@ fn present(place: Place, found: Found, former: Option<&Item>, now: &Now) -> Opti
         session_id: found.session_id,
         entry: found.entry,
     })
-}
-
-/// The last copy of its archive.
-fn former_archive(former: &Item) -> Option<PackRef> {
-    let mut packs = std::iter::once(&former.newest).chain(&former.archive);
-    packs.find(|pack| pack.form == Form::Archive).cloned()
 }
 
 /// The newest pack that holds everything.

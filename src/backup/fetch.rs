@@ -478,7 +478,7 @@ pub(super) fn copy_pack(
         )));
     }
     let owner = disk::is_root().then_some((meta.uid, meta.gid));
-    file.dress_again(owner, meta.mode, meta.mtime)
+    disk::dress_file(file.file(), owner, meta.mode, meta.mtime)
         .and_then(|()| file.publish(name))
         .map_err(fail)?;
     Ok(Ok(()))

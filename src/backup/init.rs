@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::store::{PACKS, SNAPSHOTS};
+use super::store::{PACKS, SNAPSHOTS, put};
 use super::{Marker, Store, marker};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
-use crate::disk::{self, Dir, NewFile, Written};
+use crate::disk::{self, Dir, Written};
 use crate::home::{Config, Home, LockedHome};
 
 /// What is asked for.
@@ -266,15 +266,8 @@ fn keeps_private(dir: &Dir) -> std::io::Result<bool> {
 
 /// Writes the marker, so that it is on the disk.
 pub(super) fn write_marker(dir: &Dir, marker: &Marker, over: bool) -> std::io::Result<()> {
-    use std::io::Write as _;
     let mut text = serde_json::to_vec_pretty(marker)?;
     text.push(b'\n');
-    let mut file = NewFile::create(dir)?;
-    file.file().write_all(&text)?;
-    file.sync()?;
-    match over {
-        true => file.publish_over(marker::NAME.as_ref())?,
-        false => file.publish(marker::NAME.as_ref())?,
-    }
+    put(dir, marker::NAME, &text, over)?;
     dir.sync()
 }

@@ -29,7 +29,6 @@ mod retention;
 pub mod run;
 mod snapshot;
 mod source;
-mod stamp;
 mod store;
 mod things;
 pub mod verify;

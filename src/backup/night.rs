@@ -7,9 +7,7 @@ use rayon::prelude::*;
 
 use super::carry::{self, last_complete};
 use super::packing::{self, Made, Packing, Taken, Trouble, Within};
-use super::run::{
-    Gone, Outcome, Packed, Plan, Request, SMALL, Shrunken, Todo, Unread, Why, open_root,
-};
+use super::run::{Gone, Outcome, Packed, Plan, Request, SMALL, Shrunken, Todo, Unread, Why};
 use super::store::keep_room;
 use super::{
     Device, Form, HomeThen, Item, LockedStore, PackRef, Place, Snapshot, Standing, of_state, prune,
@@ -38,7 +36,7 @@ pub fn apply(
     request: &Request,
     context: &Context,
 ) -> Result<Outcome> {
-    let root = open_root(home)?;
+    let root = home.dir()?;
     let snapshots = store.snapshots_folder().ok();
     let mut night = Night {
         home,

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::store::{PACKS, SNAPSHOTS, snapshot_name};
 use super::{LockedStore, Place, Store, packing, retention};
 use crate::base::wire::WirePath;
-use crate::base::{Context, Error, Result, Total, failpoint, human};
+use crate::base::{Context, Error, Result, Total, failpoint, human, stamp};
 use crate::disk::{self, FileKind};
 use crate::home::folded;
 
@@ -143,7 +143,7 @@ fn refuse_clock_behind(store: &Store, snapshots: &[Timestamp], now: Timestamp) -
         // Two runs in one second give their snapshots two seconds.
         Some(newest) if newest.duration_since(now) > jiff::SignedDuration::from_secs(60) => Err(Error::failed(format!(
             "the clock ({}) is behind the newest snapshot ({newest}), so nothing is removed:",
-            super::stamp::whole(now),
+            stamp::whole(now),
         ))
         .at(store.snapshot_file(*newest))
         .hint("set the clock right")

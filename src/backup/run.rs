@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::carry::{self, Found, Now};
 use super::retention::is_older;
 use super::things::{self, Looked, Source};
-use super::{Form, Item, PackRef, Place, Snapshot, Standing, StatePart, Store, stamp};
+use super::{Form, Item, PackRef, Place, Snapshot, Standing, StatePart, Store};
 use crate::base::wire::WirePath;
-use crate::base::{Context, Error, Exit, Result, Total, human};
+use crate::base::{Context, Error, Exit, Result, Total, human, stamp};
 use crate::disk::Dir;
 use crate::home::{Home, Index, Status, identity_of};
 
@@ -225,7 +225,7 @@ impl Outcome {
 /// # Errors
 /// A home that is half gone, a store whose snapshots can not be read, and interruption.
 pub fn plan(home: &Home, store: &Store, request: &Request, context: &Context) -> Result<Plan> {
-    let root = open_root(home)?;
+    let root = home.dir()?;
     let (mut notes, mut unread) = (Vec::new(), Vec::new());
     let former = newest(store, &mut unread)?;
     let (at, clock) = moment(store, context)?;
@@ -287,10 +287,6 @@ pub fn plan(home: &Home, store: &Store, request: &Request, context: &Context) ->
     Ok(plan)
 }
 
-pub(super) fn open_root(home: &Home) -> Result<Dir> {
-    Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))
-}
-
 /// The newest snapshot that can be read.
 fn newest(store: &Store, unread: &mut Vec<Unread>) -> Result<Option<Snapshot>> {
     for at in store.snapshots()?.into_iter().rev() {
@@ -348,7 +344,7 @@ impl Looking<'_> {
         let place = source.place.clone();
         let form = source.form();
         let item = plan.former.as_ref().and_then(|former| former.item(&place));
-        let before = item.and_then(|item| pack_of(item, form)).cloned();
+        let before = item.and_then(|item| item.in_form(form)).cloned();
         let found = plan
             .found
             .entry(place.clone())
@@ -446,13 +442,6 @@ impl Looking<'_> {
             could.then_some(Why::Unread)
         })
     }
-}
-
-/// The pack of an item in this form.
-fn pack_of(item: &Item, form: Form) -> Option<&PackRef> {
-    std::iter::once(&item.newest)
-        .chain(&item.archive)
-        .find(|pack| pack.form == form)
 }
 
 pub(super) fn unread(place: &Place, error: &Error) -> Unread {

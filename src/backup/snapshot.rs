@@ -168,6 +168,14 @@ impl Item {
     }
 }
 
+impl Item {
+    /// The pack of what is there now in this form.
+    pub(super) fn in_form(&self, form: Form) -> Option<&PackRef> {
+        let mut packs = std::iter::once(&self.newest).chain(&self.archive);
+        packs.find(|pack| pack.form == form)
+    }
+}
+
 impl PackRef {
     /// Whether everything that could have been read is in it.
     pub fn is_complete(&self) -> bool {

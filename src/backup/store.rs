@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::Marker;
-use super::{PackRef, Snapshot, stamp};
-use crate::base::{Context, Error, Kind, Result, human};
+use super::{PackRef, Snapshot};
+use crate::base::{Context, Error, Kind, Result, human, stamp};
 use crate::disk::{self, Dir, FileLock, LockAttempt, Meta, NewFile};
 use crate::home::Home;
 use crate::pack::Pack;
@@ -409,21 +409,25 @@ impl LockedStore {
         let mut text = serde_json::to_vec_pretty(snapshot).map_err(|e| fail(e.into()))?;
         text.push(b'\n');
         let dir = self.dir.make_beneath(Path::new(SNAPSHOTS)).map_err(fail)?;
-        let mut file = NewFile::create(&dir).map_err(fail)?;
-        file.file().write_all(&text).map_err(fail)?;
-        file.sync().map_err(fail)?;
         let name = snapshot_name(snapshot.at);
-        match over {
-            true => file.publish_over(name.as_ref()),
-            false => file.publish(name.as_ref()),
-        }
-        .map_err(fail)?;
+        put(&dir, &name, &text, over).map_err(fail)?;
         let synced = dir.sync().and_then(|()| self.dir.sync());
         if synced.is_err() && !over {
             // A run that says that it has failed leaves no snapshot.
             let _ = dir.unlink(name.as_ref());
         }
         synced.map_err(fail)
+    }
+}
+
+/// Writes a file whole under its name, `over` one that is there or where none may be. The name is not on the disk yet.
+pub(super) fn put(dir: &Dir, name: &str, content: &[u8], over: bool) -> std::io::Result<()> {
+    let mut file = NewFile::create(dir)?;
+    file.file().write_all(content)?;
+    file.sync()?;
+    match over {
+        true => file.publish_over(name.as_ref()),
+        false => file.publish(name.as_ref()),
     }
 }
 

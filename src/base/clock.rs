@@ -18,7 +18,7 @@ pub trait Clock: Send + Sync {
 
     /// The present moment as a name: `20240603T090000Z`.
     fn stamp(&self) -> String {
-        self.now().strftime("%Y%m%dT%H%M%SZ").to_string()
+        super::stamp::name(self.now())
     }
 }
 

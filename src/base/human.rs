@@ -174,11 +174,11 @@ pub fn quoted(path: &Path) -> String {
     }
 }
 
-/// The id of a session for a person who copies a command: as [`quoted`], and after `--` where it would be taken for an
+/// The id of a session, or a path that begins with one, for a person who copies a command: as [`quoted`], and after `--` where it would be taken for an
 /// option. It stands last, since what follows a `--` is none.
-pub fn argument(id: &str) -> String {
-    let quoted = quoted(Path::new(id));
-    match id.starts_with('-') {
+pub fn argument(id: impl AsRef<Path>) -> String {
+    let quoted = quoted(id.as_ref());
+    match id.as_ref().as_os_str().as_encoded_bytes().starts_with(b"-") {
         true => format!("-- {quoted}"),
         false => quoted,
     }

@@ -9,6 +9,7 @@ mod error;
 mod exit;
 pub mod failpoint;
 pub mod human;
+pub mod stamp;
 mod when;
 pub mod wire;
 

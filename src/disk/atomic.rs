@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::files::parent_of;
 use super::{Dir, NewFile};
 use crate::base::{Error, Result};
 
@@ -24,7 +25,7 @@ pub enum Written {
 /// When it exists, or can not be written.
 pub fn write_new(path: &Path, content: &[u8], mode: u32) -> Result<()> {
     let fail = |e| Error::io("can not write", path, e);
-    let (dir, name) = open_parent(path)?;
+    let (dir, name) = parent_of(path)?;
     let mut new = prepared(&dir, content, mode).map_err(fail)?;
     new.publish(name).map_err(fail)?;
     dir.sync().map_err(fail)
@@ -38,7 +39,7 @@ pub fn write_new(path: &Path, content: &[u8], mode: u32) -> Result<()> {
 /// When it can not be read or written; then the old content is in place.
 pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) -> Result<Written> {
     let fail = |e| Error::io("can not write", path, e);
-    let (dir, name) = open_parent(path)?;
+    let (dir, name) = parent_of(path)?;
     let mut new = prepared(&dir, content, mode).map_err(fail)?;
     if super::is_root()
         && let Some(there) = dir.find(name).map_err(fail)?
@@ -74,6 +75,18 @@ pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) 
     let (written, _) = swapped.map_err(fail)?;
     dir.sync().map_err(fail)?;
     Ok(written)
+}
+
+/// Like [`replace`], whatever stands there: for what is this program's own.
+///
+/// # Errors
+/// As there.
+pub fn replace_any(path: &Path, content: &[u8], mode: u32) -> Result<()> {
+    let mut expected = super::read(path)?;
+    while let Written::Changed(now) = replace(path, expected.as_deref(), content, mode)? {
+        expected = now;
+    }
+    Ok(())
 }
 
 /// What is left under the temporary name.
@@ -148,19 +161,6 @@ fn current(dir: &Dir, name: &OsStr) -> io::Result<Option<Vec<u8>>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn open_parent(path: &Path) -> Result<(Dir, &OsStr)> {
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(Error::failed("is not the path of a file:").at(path));
-    };
-    let parent = if parent.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        parent
-    };
-    let dir = Dir::open(parent).map_err(|e| Error::io("can not open the folder", parent, e))?;
-    Ok((dir, name))
 }
 
 #[cfg(test)]

@@ -198,9 +198,14 @@ pub fn rename_no_replace(from: &Path, to: &Path) -> Result<()> {
     to_dir.sync().and_then(|()| from_dir.sync()).map_err(fail)
 }
 
-fn parent_of(path: &Path) -> Result<(Dir, &OsStr)> {
+/// The open folder that a path lies in, and its name there.
+pub(super) fn parent_of(path: &Path) -> Result<(Dir, &OsStr)> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(Error::failed("has no folder above it:").at(path));
+        return Err(Error::failed("is not the path of a file:").at(path));
+    };
+    let parent = match parent.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => parent,
     };
     let dir = Dir::open(parent).map_err(|e| Error::io("can not open the folder", parent, e))?;
     Ok((dir, name))

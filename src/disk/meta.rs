@@ -67,6 +67,20 @@ impl Stamp {
     }
 }
 
+impl From<jiff::Timestamp> for Stamp {
+    /// The second below, and what is above that.
+    fn from(at: jiff::Timestamp) -> Stamp {
+        let (seconds, nanos) = match (at.as_second(), at.subsec_nanosecond()) {
+            (seconds, nanos) if nanos < 0 => (seconds - 1, nanos + 1_000_000_000),
+            whole => whole,
+        };
+        Stamp {
+            seconds,
+            nanos: nanos.unsigned_abs(),
+        }
+    }
+}
+
 /// `lstat` of a file, in the types of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {

@@ -118,17 +118,6 @@ impl<'d> NewFile<'d> {
         Ok(fs::fchmod(&self.file, Mode::from_raw_mode(mode as _))?)
     }
 
-    /// Like [`NewFile::dress`], when the file turned out not to have the mode that it was made with.
-    pub fn dress_again(
-        &mut self,
-        owner: Option<(u32, u32)>,
-        mode: u32,
-        mtime: Stamp,
-    ) -> io::Result<()> {
-        self.mode = u32::MAX;
-        self.dress(owner, mode, mtime)
-    }
-
     /// Writes the content and what describes it to the disk.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_all()

@@ -23,7 +23,7 @@ use super::select::is_dot_git;
 use super::whole::is_whole;
 use crate::base::wire::{ExactPath, WirePath};
 use crate::base::{Context, Error, Result, human};
-use crate::disk::{self, Dir, FileKind, Meta, NewFile, Stamp};
+use crate::disk::{self, Dir, FileKind, Meta, NewFile};
 use crate::home::journal::{self, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Added, Former, Mark, Note, Was};
@@ -135,7 +135,7 @@ pub fn plan(
         entry: None,
         session: meant.id.clone(),
     };
-    let root = open(home)?;
+    let root = home.dir()?;
     let mut look = Look {
         repository: &repository,
         root: &root,
@@ -164,10 +164,6 @@ pub fn plan(
     Ok(plan)
 }
 
-fn open(home: &Home) -> Result<Dir> {
-    Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))
-}
-
 fn not_held(repository: &Repository, commit: &git2::Commit, there: &Path, meant: &Meant) -> Error {
     let short = repository.short(commit.id());
     let error = Error::failed(format!(
@@ -183,27 +179,17 @@ fn not_held(repository: &Repository, commit: &git2::Commit, there: &Path, meant:
     };
     error.hint(format!(
         "`wbhome history {}` lists those that changed it; --at names one",
-        human::quoted(&meant.below(Path::new(meant.id.as_str())))
+        human::argument(meant.below(Path::new(meant.id.as_str())))
     ))
 }
 
 /// The newest commit before one that holds a path.
-fn last_that_holds(
-    repository: &Repository,
-    commit: &git2::Commit,
-    there: &Path,
-) -> Option<git2::Oid> {
-    let mut walk = repository.git.revwalk().ok()?;
-    walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)
-        .ok()?;
-    walk.push(commit.id()).ok()?;
-    walk.flatten().find(|id| {
-        let tree = repository
-            .git
-            .find_commit(*id)
-            .map(|commit| commit.tree_id());
+fn last_that_holds(repository: &Repository, commit: &git2::Commit, there: &Path) -> Option<Oid> {
+    let holds = |id: &Oid| {
+        let tree = repository.commit(*id).map(|commit| commit.tree_id());
         tree.is_ok_and(|tree| matches!(repository.held(tree, there), Ok(Some(_))))
-    })
+    };
+    repository.walk(commit.id()).ok()?.into_iter().find(holds)
 }
 
 fn refuse_archived(home: &Home, id: &SessionId, force: bool) -> Result<()> {
@@ -392,7 +378,7 @@ fn refuse_unheld(
     }
     Err(error.hint(format!(
         "`wbhome commit {}` first; or --force, which puts them into the trash",
-        human::quoted(Path::new(meant.id.as_str()))
+        human::argument(meant.id.as_str())
     )))
 }
 
@@ -489,7 +475,7 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
     if keeps_index {
         // As long as it is this one, taking the act back puts the former one in its place.
         let index = Path::new(mend::INDEX);
-        if let Some(present) = mend::mark(&open(home)?, index, context.stop)? {
+        if let Some(present) = mend::mark(&home.dir()?, index, context.stop)? {
             trash::mark(home, &act, index, &present)?;
         }
     }
@@ -583,24 +569,13 @@ fn build_file(
     context: &Context,
 ) -> std::io::Result<()> {
     let former = back.former.filter(|meta| meta.kind == FileKind::File);
-    let mode = former.map_or(0o600, |meta| meta.mode & 0o7777);
-    // Who may read a file does not change with what it holds.
-    let mode = match (back.held.mode, mode & 0o100 != 0) {
-        (EXECUTABLE, false) => mode | 0o100,
-        (EXECUTABLE, true) => mode,
-        _ => mode & !0o111,
-    };
+    let mode = back.held.mode_on_disk(former.as_ref());
     let owner = former
         .filter(|_| disk::is_root())
         .map(|meta| (meta.uid, meta.gid));
-    let now = context.clock.now();
-    let now = Stamp {
-        seconds: now.as_second(),
-        nanos: u32::try_from(now.subsec_nanosecond()).unwrap_or_default(),
-    };
     let mut file = NewFile::create(dir)?;
     file.file().write_all(content)?;
-    file.dress_again(owner, mode, now)?;
+    disk::dress_file(file.file(), owner, mode, context.clock.now().into())?;
     file.publish(name)
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 pub use author::author;
 pub use look::{Plan, plan};
-use look::{as_path, open_root, unread};
+use look::{as_path, unread};
 
 use super::left_out::{self, Left, LeftOut, Why};
 use super::message::{Counted, SessionChange, Summary};
@@ -133,7 +133,7 @@ fn read<'r>(
     pack: Option<&Sink<'_>>,
     context: &Context,
 ) -> Result<Ready<'r>> {
-    let root = open_root(home)?;
+    let root = home.dir()?;
     let base = base_tree(repository, &plan.branch)?;
     let jobs = std::mem::take(&mut plan.jobs.read);
     let total = Total {

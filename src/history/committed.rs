@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Repository;
 use super::repository::{short_name, torn};
 use crate::base::{Error, Result, human};
+use crate::disk::Meta;
 
 /// A file's mode in a tree.
 pub(super) const FILE: i32 = 0o100_644;
@@ -30,6 +31,17 @@ pub(super) struct Held {
 impl Held {
     pub fn is_folder(self) -> bool {
         self.mode == FOLDER
+    }
+
+    /// The mode of the file that it becomes on the disk: as that of the one whose place it takes, since who may read a
+    /// file does not change with what it holds, but for the bits to run it.
+    pub fn mode_on_disk(self, former: Option<&Meta>) -> u32 {
+        let mode = former.map_or(0o600, |meta| meta.mode & 0o7777);
+        match (self.mode, mode & 0o100 != 0) {
+            (EXECUTABLE, false) => mode | 0o100,
+            (EXECUTABLE, true) => mode,
+            _ => mode & !0o111,
+        }
     }
 
     /// Whether it has a content: a link to a commit of another repository has none here.
@@ -271,17 +283,9 @@ pub fn newest_that(
     let Some(tip) = repository.tip()? else {
         return Ok(None);
     };
-    let fail = |e| torn(repository.dir(), "a commit", e);
-    let mut walk = repository.git.revwalk().map_err(fail)?;
-    walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::TIME)
-        .map_err(fail)?;
-    walk.push(tip.id()).map_err(fail)?;
     let mut looked = None;
-    for id in walk {
-        let commit = repository
-            .git
-            .find_commit(id.map_err(fail)?)
-            .map_err(fail)?;
+    for id in repository.walk(tip.id())? {
+        let commit = repository.commit(id)?;
         let Some(held) = repository.held(commit.tree_id(), path)? else {
             continue;
         };

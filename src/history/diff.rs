@@ -172,7 +172,7 @@ fn refuse_nothing(home: &Home, meant: &Meant, old: &Side, new: &Side, disk: bool
         ))
         .hint(format!(
             "`wbhome history {}` shows when it was there",
-            human::quoted(&Path::new(meant.id.as_str()).join(meant.rel.as_path()))
+            human::argument(Path::new(meant.id.as_str()).join(meant.rel.as_path()))
         )));
     }
     Ok(())
@@ -258,8 +258,7 @@ fn taken(
     meant: &Meant,
     context: &Context,
 ) -> Result<BTreeSet<PathBuf>> {
-    let root =
-        Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
+    let root = home.dir()?;
     let scope = Scope::Sessions(vec![meant.id.clone()]);
     let selection = select(&root, &scope, &own_excludes(repository), context.stop)?;
     let session = Path::new(SESSIONS).join(meant.id.as_str());

@@ -114,8 +114,7 @@ impl LeftOut {
                     .because(e)
             })?;
             disk::create_private_folder(&repository.dir().join(OWN))?;
-            let former = disk::read(&file)?;
-            disk::replace(&file, former.as_deref(), &text, 0o600)?;
+            disk::replace_any(&file, &text, 0o600)?;
         }
         self.write_exclude(repository, nested)
     }

@@ -107,7 +107,7 @@ pub fn log(home: &Home, request: &Request, context: &Context) -> Result<Log> {
         ))
         .hint(format!(
             "`wbhome history -v {}` names the files of each commit",
-            human::quoted(Path::new(meant.id.as_str()))
+            human::argument(meant.id.as_str())
         )));
     }
     Ok(log)

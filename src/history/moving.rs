@@ -41,9 +41,8 @@ fn read(note: &Path, branch: &str) -> Option<Oid> {
 }
 
 fn write(note: &Path, branch: &str, commit: Oid) -> Result<()> {
-    let former = disk::read(note)?;
     let text = format!("{commit} {branch}\n");
-    disk::replace(note, former.as_deref(), text.as_bytes(), 0o600).map(|_| ())
+    disk::replace_any(note, text.as_bytes(), 0o600)
 }
 
 /// Removes the lock of the branch that a killed run of ours has left. Whoever calls this holds `index.lock`.

@@ -77,7 +77,7 @@ impl Repository {
             Some((_, oid)) => self.commit(oid),
             None => Err(Error::failed(format!(
                 "no commit is that old: the first was made {}",
-                local(first, now)
+                human::moment(first, now.time_zone().clone())
             ))
             .hint("`wbhome history SESSION --limit 0` lists them all")),
         }
@@ -109,10 +109,4 @@ impl Repository {
 pub(super) fn made(commit: &Commit) -> Timestamp {
     // A date that no calendar holds was written by no clock.
     Timestamp::from_second(commit.time().seconds()).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
-/// A moment as a person reads it, in the zone of `now`.
-fn local(at: Timestamp, now: &ZonedDateTime) -> String {
-    let zoned = at.to_zoned_datetime(now.time_zone().clone());
-    zoned.strftime("%Y-%m-%d %H:%M").to_string()
 }

@@ -235,10 +235,8 @@ impl Written {
         } else {
             "plain"
         };
-        let file = own.join("index-sum");
-        let former = disk::read(&file)?;
         let text = format!("{} {how}\n", self.sum);
-        disk::replace(&file, former.as_deref(), text.as_bytes(), 0o600).map(|_| ())
+        disk::replace_any(&own.join("index-sum"), text.as_bytes(), 0o600)
     }
 }
 

@@ -13,7 +13,7 @@ use git2::{ErrorCode, ObjectType, Oid};
 use jiff::Timestamp;
 
 use super::Repository;
-use super::committed::{EXECUTABLE, FILE, Held, LINK};
+use super::committed::{Held, LINK};
 use super::diff::read;
 use super::names::SESSIONS;
 use super::repository::{DOT_GIT, torn};
@@ -381,18 +381,12 @@ fn lay_file(
     time: Stamp,
 ) -> std::io::Result<()> {
     let former = there.filter(|meta| meta.kind == FileKind::File);
-    let mode = former.map_or(0o600, |meta| meta.mode & 0o7777);
-    // Who may read a file does not change with what it holds.
-    let mode = match (held.mode, mode & 0o100 != 0) {
-        (EXECUTABLE, false) => mode | 0o100,
-        (FILE, _) => mode & !0o111,
-        _ => mode,
-    };
+    let mode = held.mode_on_disk(former.as_ref());
     let whose = former.as_ref().unwrap_or(folder);
     let owner = disk::is_root().then_some((whose.uid, whose.gid));
     let mut file = NewFile::create(above)?;
     file.file().write_all(content)?;
-    file.dress_again(owner, mode, time)?;
+    disk::dress_file(file.file(), owner, mode, time)?;
     match there {
         None => file.publish(name),
         Some(_) => file.publish_over(name),

@@ -12,8 +12,9 @@ use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, V
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::entry::began;
 use super::index::LIMIT;
-use super::{Home, SessionId, Status, parse_moment};
+use super::{Home, Status};
 use crate::base::{Error, Result};
 use crate::disk;
 
@@ -96,12 +97,7 @@ impl Brief<'_> {
 
     /// When the session began: as the entry says, else by the date in its id.
     pub fn created(&self) -> Option<Timestamp> {
-        let by_field = self.created_at.as_deref().and_then(parse_moment);
-        by_field.or_else(|| {
-            let date = SessionId::adopt(&self.id).ok()?.date()?;
-            let zoned = date.to_zoned_datetime(jiff::tz::TimeZone::UTC).ok()?;
-            Some(zoned.timestamp())
-        })
+        began(self.created_at.as_deref(), &self.id)
     }
 }
 

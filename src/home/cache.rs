@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Counts, Home, LockedHome};
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result};
-use crate::disk::{self, Stamp, Written};
+use crate::disk::{self, Stamp};
 
 const FORMAT: u32 = 1;
 const LIMIT: u64 = 512 << 20;
@@ -128,13 +128,7 @@ impl Cache {
     pub fn write(&self, home: &LockedHome) -> Result<()> {
         let path = home.cache_file();
         let content = serde_json::to_vec(self).map_err(|e| Error::io("can not write", &path, e))?;
-        let mut expected = disk::read_small(&path, u64::MAX)?;
-        while let Written::Changed(now) =
-            disk::replace(&path, expected.as_deref(), &content, 0o600)?
-        {
-            expected = now;
-        }
-        Ok(())
+        disk::replace_any(&path, &content, 0o600)
     }
 }
 

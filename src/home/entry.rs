@@ -52,6 +52,16 @@ impl Status {
     }
 }
 
+/// When a session began: as its entry says, else by the date in its id.
+pub(super) fn began(created_at: Option<&str>, id: &str) -> Option<Timestamp> {
+    let by_field = created_at.and_then(parse_moment);
+    by_field.or_else(|| {
+        let date = SessionId::adopt(id).ok()?.date()?;
+        let zoned = date.to_zoned_datetime(jiff::tz::TimeZone::UTC).ok()?;
+        Some(zoned.timestamp())
+    })
+}
+
 /// An entry of the index. Fields that this program does not know keep their place, order and digits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
@@ -173,12 +183,7 @@ impl Entry {
 
     /// When the session began: as the entry says, else by the date in its id.
     pub fn created(&self) -> Option<Timestamp> {
-        let by_field = self.created_at().and_then(parse_moment);
-        by_field.or_else(|| {
-            let date = self.session().ok()?.date()?;
-            let zoned = date.to_zoned_datetime(jiff::tz::TimeZone::UTC).ok()?;
-            Some(zoned.timestamp())
-        })
+        began(self.created_at(), &self.id)
     }
 
     /// When the session was archived, as it stands there.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SessionId;
 use crate::base::{Error, Kind, Result};
-use crate::disk;
+use crate::disk::{self, Dir};
 
 /// The newest format of a home that this program knows.
 pub const FORMAT: u64 = 1;
@@ -69,6 +69,14 @@ impl Home {
     /// Its folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Opens its folder.
+    ///
+    /// # Errors
+    /// When it can not be opened.
+    pub fn dir(&self) -> Result<Dir> {
+        Dir::open(&self.root).map_err(|e| Error::io("can not open the home", &self.root, e))
     }
 
     /// How far it is trusted.

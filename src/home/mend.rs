@@ -322,8 +322,7 @@ impl Mend {
     /// # Errors
     /// Interruption, and an index that can not be written: the next command goes on from there.
     pub(super) fn done(&self, home: &LockedHome, context: &Context) -> Result<Said> {
-        let root = Dir::open(home.root())
-            .map_err(|e| Error::io("can not open the home", home.root(), e))?;
+        let root = home.dir()?;
         let at = Place {
             home,
             root: &root,

@@ -262,14 +262,8 @@ impl Swap {
     /// What it has replaced or moved in the home, below that; not in folders of the application.
     pub fn in_home(&self) -> impl Iterator<Item = &Path> {
         let is_home = |root: usize| self.head.roots.get(root).is_some_and(|r| !r.application);
-        self.steps.iter().filter_map(move |step| match step {
-            Step::Take { root, at, .. }
-            | Step::Put { root, at, .. }
-            | Step::Make { root, at, .. }
-            | Step::Move { root, at, .. }
-            | Step::Drop { root, at, .. }
-            | Step::Dress { root, at, .. } => is_home(*root).then_some(&**at),
-        })
+        let places = self.steps.iter().map(Step::place);
+        places.filter_map(move |(root, at)| is_home(root).then_some(at))
     }
 
     /// When it was begun.

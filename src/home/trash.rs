@@ -166,43 +166,34 @@ fn text_of(folder: &Path, note: &Note) -> Result<Vec<u8>> {
 /// Says of something in an act what stands in its place since.
 ///
 /// # Errors
-/// When the note can not be read or written.
+/// When the note can not be written.
 pub fn mark(home: &LockedHome, act: &str, path: &Path, by: &Mark) -> Result<()> {
-    let Some(mut found) = self::act(home, act) else {
-        return Ok(());
-    };
-    let folder = home.trash().join(act);
-    for was in found.note.was.iter_mut().filter(|was| was.path == path) {
-        was.replaced_by = Some(by.clone());
-    }
-    let path = folder.join(NOTE);
-    let former = disk::read(&path)?;
-    disk::replace(
-        &path,
-        former.as_deref(),
-        &text_of(&folder, &found.note)?,
-        0o600,
-    )
-    .map(|_| ())
+    change_note(home, act, |note| {
+        for was in note.was.iter_mut().filter(|was| was.path == path) {
+            was.replaced_by = Some(by.clone());
+        }
+    })
 }
 
 /// Says of an act that what lies in it is not to be brought back as what it was: it is a rest, for a person to look at.
 ///
 /// # Errors
-/// When the note can not be read or written.
+/// When the note can not be written.
 pub fn let_go(home: &LockedHome, act: &str, why: &str) -> Result<()> {
-    let Some(found) = self::act(home, act) else {
+    change_note(home, act, |note| {
+        why.clone_into(&mut note.why);
+        note.was.clear();
+    })
+}
+
+/// Of a note that can not be read nothing is changed.
+fn change_note(home: &LockedHome, act: &str, change: impl FnOnce(&mut Note)) -> Result<()> {
+    let Some(mut found) = self::act(home, act).filter(|act| act.noted) else {
         return Ok(());
     };
+    change(&mut found.note);
     let folder = home.trash().join(act);
-    let path = folder.join(NOTE);
-    let former = disk::read(&path)?;
-    let note = Note {
-        why: why.to_owned(),
-        was: Vec::new(),
-        ..found.note
-    };
-    disk::replace(&path, former.as_deref(), &text_of(&folder, &note)?, 0o600).map(|_| ())
+    disk::replace_any(&folder.join(NOTE), &text_of(&folder, &found.note)?, 0o600)
 }
 
 /// A folder of its own for each act: `<stamp>`, and with `-2` … when the second has had several. The newest has the

@@ -267,7 +267,12 @@ impl Work<'_, '_> {
         wanted: &Wanted,
     ) -> Result<Option<Wrong>> {
         let meta = wanted.meta;
-        let dressed = new.dress_again(self.transfer.owner_of(meta), meta.mode, meta.mtime);
+        let dressed = disk::dress_file(
+            new.file(),
+            self.transfer.owner_of(meta),
+            meta.mode,
+            meta.mtime,
+        );
         self.tally.defects.retain(|(p, _)| p != path);
         let wrong = self.read_back(new.file(), path, wanted)?;
         if wrong != Some(Wrong::Dress) {

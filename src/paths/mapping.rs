@@ -57,7 +57,7 @@ impl fmt::Display for MappingError {
                 write!(f, "{old} is mapped to both {} and {}", news[0], news[1])
             }
             MappingError::TooMany(count) => write!(f, "{count} mappings are more than 65535"),
-            MappingError::Search(why) => write!(f, "cannot search for these paths: {why}"),
+            MappingError::Search(why) => write!(f, "can not search for these paths: {why}"),
         }
     }
 }

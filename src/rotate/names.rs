@@ -4,12 +4,10 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
+use crate::base::stamp;
 use crate::home::Compress;
-
-const FORM: &str = "%Y%m%dT%H%M%SZ";
 
 /// What the name of a cut log says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +33,7 @@ pub(super) fn ending(compress: Compress) -> &'static str {
 pub(super) fn name(log: &OsStr, at: Timestamp) -> OsString {
     let mut name = log.to_owned();
     name.push("-");
-    name.push(at.strftime(FORM).to_string());
+    name.push(stamp::name(at));
     name
 }
 
@@ -63,15 +61,12 @@ pub(super) fn read(name: &OsStr) -> Option<Name> {
         &bytes[..dash],
         std::str::from_utf8(&bytes[dash + 1..]).ok()?,
     );
-    let at = jiff::civil::DateTime::strptime(FORM, rest).ok()?;
-    let at = TimeZone::UTC.to_timestamp(at).ok()?;
     let name = Name {
         log: OsStr::from_bytes(log).to_owned(),
-        at,
+        at: stamp::read(rest)?,
         compress,
     };
-    // Nothing but what this program writes: `2024061T…` would be read as well.
-    (rest.len() == 16 && !log.is_empty()).then_some(name)
+    (!log.is_empty()).then_some(name)
 }
 
 #[cfg(test)]

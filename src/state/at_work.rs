@@ -79,12 +79,8 @@ impl<'a> AtWork<'a> {
         }
     }
 
-    /// The agent that works in this folder or below it, or may do so, in words that follow `because`.
-    pub fn agent_in(&self, folder: &Path) -> Option<String> {
-        self.agent_in_session(folder, None)
-    }
-
-    /// Like [`AtWork::agent_in`], also one that works on this conversation.
+    /// The agent that works in this folder or below it, or on this conversation, or may do so, in words that follow
+    /// `because`.
     pub fn agent_in_session(&self, folder: &Path, session_id: Option<&str>) -> Option<String> {
         if let Some(agent) = self.agent_on(folder, session_id) {
             return Some(format!("an agent (process {}) is at work in it", agent.pid));

@@ -70,7 +70,7 @@ pub fn plan(
     };
     let branch = repository.branch()?;
     let staging = Staging::read(repository)?;
-    let root = open_root(home)?;
+    let root = home.dir()?;
     let selection = select(&root, &scope, &own_excludes(repository), context.stop)?;
     refuse_empty(home, &root, &staging)?;
     let left_before = LeftOut::read(repository);
@@ -97,10 +97,6 @@ pub fn plan(
     };
     plan.sort(&root, selection)?;
     Ok(plan)
-}
-
-pub(super) fn open_root(home: &Home) -> Result<Dir> {
-    Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))
 }
 
 pub(super) fn unread(path: &Path, why: &str) -> Unread {

@@ -181,7 +181,7 @@ impl Place<'_> {
                 // Who may read a file does not change with what it holds.
                 if let Some(former) = former.filter(|former| former.kind == FileKind::File) {
                     let owner = disk::is_root().then_some((former.uid, former.gid));
-                    copy.dress_again(owner, former.mode, meta.mtime)
+                    disk::dress_file(copy.file(), owner, former.mode, meta.mtime)
                         .and_then(|()| copy.sync())
                         .map_err(|e| Error::io("can not write", path, e))?;
                 }

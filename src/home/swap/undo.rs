@@ -2,11 +2,11 @@
 //! since what would go.
 
 use std::collections::{BTreeSet, HashMap};
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::carry::{below, find};
 use super::moves::Moves;
 use super::{DONE, Draft, FORMER, Seen, Step, Swap, split};
 use crate::base::wire::WirePath;
@@ -99,23 +99,13 @@ impl Look {
     }
 
     fn has_folder(&self, root: usize, path: &Path) -> Result<bool> {
-        match self.roots[root].open_beneath(path) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(Error::io("can not open the folder", path, error)),
-        }
+        let folder = below(&self.roots[root], path);
+        let folder = folder.map_err(|e| Error::io("can not open the folder", path, e))?;
+        Ok(folder.is_some())
     }
 
     fn find(&self, root: usize, path: &Path) -> Result<Option<Meta>> {
-        let (parent, name) = split(path);
-        let found = match self.roots[root].open_beneath(parent) {
-            Ok(dir) => dir.find(name),
-            Err(error) => Err(error),
-        };
-        match found {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            found => found.map_err(|e| Error::io("can not look at", path, e)),
-        }
+        find(&self.roots[root], path).map_err(|e| Error::io("can not look at", path, e))
     }
 }
 
@@ -259,14 +249,10 @@ pub fn undo(
     // Databases by the name that their new form waited under then, and the one of their former form now.
     let mut databases = HashMap::new();
     for step in &swap.steps {
-        if let Step::Put { .. } = step {
-            take_back_file(&swap, &look, step, &draft, &mut taken, &mut databases, ctx)?;
-        }
+        take_back_file(&swap, &look, step, &draft, &mut taken, &mut databases, ctx)?;
     }
     for step in &swap.steps {
-        if let Step::Take { .. } = step {
-            take_back_companion(&swap, &look, step, &draft, &mut taken, &databases, ctx)?;
-        }
+        take_back_companion(&swap, &look, step, &draft, &mut taken, &databases, ctx)?;
     }
     for step in swap.steps.iter().rev() {
         take_back_place(&look, step, &draft)?;

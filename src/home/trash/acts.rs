@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{NOTE, Note, Was, lies};
-use crate::base::{Error, Result, Stop};
+use crate::base::{Error, Result, Stop, stamp};
 use crate::disk::{self, Dir, FileKind, Meta};
 use crate::home::{Home, Index, LockedHome, Status};
 
@@ -75,16 +75,7 @@ impl Act {
 
     /// When it was done: as its note says, or else its name.
     pub fn at(&self) -> Option<jiff::Timestamp> {
-        let by_name = || {
-            let stamp = self.name.split('-').next()?;
-            let civil = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", stamp).ok()?;
-            Some(
-                civil
-                    .to_zoned_datetime(jiff::tz::TimeZone::UTC)
-                    .ok()?
-                    .timestamp(),
-            )
-        };
+        let by_name = || stamp::read(self.name.split('-').next()?);
         self.note.at.parse().ok().or_else(by_name)
     }
 

@@ -43,8 +43,7 @@ pub struct Plan {
 /// # Errors
 /// When the trash can not be read, and interruption.
 pub fn plan(home: &Home, older: Option<Duration>, context: &Context) -> Result<Plan> {
-    let fail = |e| Error::io("can not open the home", home.root(), e);
-    let root = Dir::open(home.root()).map_err(fail)?;
+    let root = home.dir()?;
     let older = older.map(|age| SignedDuration::try_from(age).unwrap_or(SignedDuration::MAX));
     let oldest = older.map(|age| {
         let now = context.clock.now();

@@ -1,17 +1,17 @@
-//! Moments as they stand in the names of a store: `20240603T030000Z`, which sort as they follow each other.
+//! Moments as they stand in names: `20240603T030000Z`, which sort as they follow each other.
 
 use jiff::Timestamp;
 
 /// The form of a name.
 const FORM: &str = "%Y%m%dT%H%M%SZ";
 
-/// A moment as a name, in whole seconds.
-pub(super) fn name(at: Timestamp) -> String {
+/// A moment as a name, in whole seconds of UTC.
+pub fn name(at: Timestamp) -> String {
     at.strftime(FORM).to_string()
 }
 
 /// The moment that a name stands for; `None` when it is another name.
-pub(super) fn read(name: &str) -> Option<Timestamp> {
+pub fn read(name: &str) -> Option<Timestamp> {
     let at = jiff::civil::DateTime::strptime(FORM, name).ok()?;
     let at = jiff::tz::TimeZone::UTC.to_timestamp(at).ok()?;
     // The parser takes shorter forms, too.
@@ -19,7 +19,7 @@ pub(super) fn read(name: &str) -> Option<Timestamp> {
 }
 
 /// The moment in whole seconds.
-pub(super) fn whole(at: Timestamp) -> Timestamp {
+pub fn whole(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
