@@ -418,6 +418,41 @@ fn a_restore_that_was_killed_while_the_state_folder_moved_up_is_gone_on_with() {
     }
 }
 
+#[cfg(feature = "failpoints")]
+#[test]
+fn what_a_killed_restore_has_laid_is_not_for_another_to_take_away() {
+    let place = with_state();
+    let was = tree(&place.path("me/.workbuddy"));
+    let big = vec![1; 3 << 20];
+    place.put_home("sessions/20240603_crawler/artifacts/big.bin", big);
+    place.run_at(LATER, &["backup", "run", "-q"]).expect(0);
+    let env = [
+        ("WBHOME_NOW", LATER),
+        ("WBHOME_FAILPOINT", "restore-all.ready"),
+    ];
+    let to = |to| {
+        let args = ["restore", "--all", "--from", STORE, "--to", to];
+        [&args[..], &["--state-to", "状态"]].concat()
+    };
+    assert_eq!(place.run_with(&env, &to(BACK)).code, None);
+    let laid = tree(&place.path("状态"));
+    // One of another snapshot, and one that fails.
+    let older = [&to("other")[..], &["--at", "2024-06-15 20:00"]].concat();
+    place
+        .run_at(LATER, &older)
+        .expect(1)
+        .says(&["was stopped there", "the same command again finishes it"]);
+    let mut full = place.command();
+    full.env("WBHOME_NOW", LATER).args(to("other"));
+    Ran::of(full.limited().output().unwrap()).expect(1);
+    assert!(!place.path("other").exists());
+    let still = tree(&place.path("状态"));
+    assert!(laid == still, "{}", differences(&laid, &still));
+    place.restore(&["--state-to", "状态"]).expect(0);
+    let is = tree(&place.path("状态"));
+    assert!(was == is, "{}", differences(&was, &is));
+}
+
 #[test]
 fn a_repository_of_another_home_is_not_laid_over() {
     let place = with_history();

@@ -199,7 +199,7 @@ fn refuse_state_place(request: &Request, store: &Store, snapshot: &Snapshot) -> 
     }
     // Laid, and only to be moved up, by a run that was killed.
     match state::is_laid(&state) {
-        true => Ok(()),
+        true => state::refuse_other(&state, snapshot),
         false => place::look(&state).map(|_| ()),
     }
 }
@@ -362,6 +362,8 @@ pub fn apply(plan: Plan, context: &Context) -> Result<Outcome> {
         return Ok(ready.outcome);
     }
     let existed = disk::exists(&plan.request.to);
+    let state_to = plan.request.state_to.as_deref();
+    let was_laid = state_to.is_some_and(state::is_laid);
     let site = Site::take(&plan.request.to, false)?;
     failpoint::hit("restore-all.begun");
     context.progress.stage("restoring", plan.content());
@@ -371,7 +373,8 @@ pub fn apply(plan: Plan, context: &Context) -> Result<Outcome> {
         Ok(ready) => ready,
         Err(error) => {
             site.give_up();
-            if let Some(state) = &plan.request.state_to {
+            // What another run has laid there waits for that one.
+            if let Some(state) = state_to.filter(|_| !was_laid) {
                 state::give_up(state);
             }
             if !existed {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::laying::{Ground, tell};
 use super::outcome::{Lost, Missing, NotUsed, Older, Outcome, StateBack};
 use super::place::{Dressed, READY, RESTORING};
-use crate::backup::{Item, Place, Source, Standing, fetch};
+use crate::backup::{Item, Place, Snapshot, Source, Standing, fetch};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, FileKind, Stamp};
 use crate::pack::MemberKind;
@@ -38,17 +38,8 @@ pub(super) fn lay(
     let fail = |e| Error::io("can not write to", to, e);
     disk::create_private_folder(to)?;
     let top = Dir::open(to).map_err(fail)?;
-    if let Some(ready) = Ready::read(to)? {
-        // Laid by a run that was killed before the home was.
-        let snapshot = source.snapshot();
-        if (ready.snapshot, &ready.home) != (snapshot.at, &snapshot.home.id) {
-            return Err(Error::failed(format!(
-                "a restore as of {} was stopped there:",
-                ready.snapshot
-            ))
-            .at(to)
-            .hint("the same command again finishes it; or name another folder"));
-        }
+    // Laid by a run that was killed before the home was.
+    if let Some(ready) = Ready::of(to, source.snapshot())? {
         return Ok(ready.told(outcome));
     }
     let before = Lacking::of(outcome);
@@ -124,6 +115,14 @@ pub(super) fn is_laid(to: &Path) -> bool {
     disk::exists(&to.join(RESTORING).join(READY))
 }
 
+/// Refuses what a run that was stopped has laid there, when that is of another snapshot.
+///
+/// # Errors
+/// The refusal; what can not be understood.
+pub(super) fn refuse_other(to: &Path, snapshot: &Snapshot) -> Result<()> {
+    Ready::of(to, snapshot).map(|_| ())
+}
+
 /// What is laid and only has to be moved up.
 #[derive(Serialize, Deserialize)]
 struct Ready {
@@ -179,6 +178,22 @@ impl Ready {
             )
             .hint("remove the folder, or name another one")
         })
+    }
+
+    /// The same, which must be of this snapshot.
+    fn of(to: &Path, snapshot: &Snapshot) -> Result<Option<Ready>> {
+        let ready = Ready::read(to)?;
+        match ready {
+            Some(ready) if (ready.snapshot, &ready.home) != (snapshot.at, &snapshot.home.id) => {
+                Err(Error::failed(format!(
+                    "a restore as of {} was stopped there:",
+                    ready.snapshot
+                ))
+                .at(to)
+                .hint("the same command again finishes it; or name another folder"))
+            }
+            ready => Ok(ready),
+        }
     }
 
     fn move_up(&self, to: &Path, top: &Dir) -> Result<()> {
