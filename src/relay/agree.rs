@@ -7,7 +7,6 @@ use super::compare::Comparison;
 use super::place::Relay;
 use super::record::{Put, Record};
 use super::side::Side;
-use super::sync::is_wanted;
 use crate::base::{Context, Error, Result};
 use crate::disk::Dir;
 use crate::home::{Entry, Index, LockedHome, RelayMode, SessionId};
@@ -25,7 +24,7 @@ pub(super) fn agree(
     let index = Index::read(home)?;
     let entry = index.find(id.as_str());
     // One without a tag does not travel from here: what stands there is another's, and never ours to take away.
-    if relay.mode == RelayMode::Symlink || !entry.is_some_and(|entry| is_wanted(entry, None)) {
+    if relay.mode == RelayMode::Symlink || !entry.is_some_and(Entry::travels) {
         return Ok(());
     }
     let path = home.sessions();

@@ -77,12 +77,7 @@ impl Claim {
 }
 
 impl Holder {
-    /// Who holds the lease of a session and since when, for a person: `laptop holds its lease since … by its clock`.
-    pub fn told(&self, context: &Context) -> String {
-        HeldBy::from(self.clone()).told(context.clock.time_zone())
-    }
-
-    /// Like [`Holder::told`], where the session is to be named: `laptop holds the lease of …`.
+    /// Who holds the lease of a session and since when, for a person: `laptop holds the lease of …`.
     pub fn told_of(&self, session: &str, context: &Context) -> String {
         let lease = format!("the lease of `{}`", human::name(session));
         HeldBy::from(self.clone()).told_of(&lease, context.clock.time_zone())

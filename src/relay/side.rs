@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::record::travels;
 use crate::base::{Error, Result, Stop};
 use crate::disk::{self, Dir, Entry, FileKind, Meta, TEMPORARY_PREFIX};
-use crate::home::KINDS;
+use crate::home::LOGS;
 
 /// Files that file managers and sync clients leave in every folder, and that are nobody's work: in a relay they come and
 /// go by themselves, so they are passed over on both sides.
@@ -89,8 +89,7 @@ impl Side {
 }
 
 fn passed_over(rel: &Path, entry: &Entry, logs: bool) -> bool {
-    let [.., logs_folder] = KINDS;
-    let is_logs = rel.as_os_str().is_empty() && entry.name == logs_folder;
+    let is_logs = rel.as_os_str().is_empty() && entry.name == LOGS;
     (is_logs && !logs) || (entry.meta.kind == FileKind::File && is_left_by_others(&entry.name))
 }
 

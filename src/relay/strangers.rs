@@ -9,7 +9,7 @@ use super::record::Record;
 use crate::base::wire::WirePath;
 use crate::base::{Error, Result};
 use crate::disk::FileKind;
-use crate::home::{Index, KINDS};
+use crate::home::{Entry, Index, KINDS};
 
 /// A session that this home has not put into the relay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,11 +40,8 @@ pub(super) fn strangers(relay: &Relay, record: &Record, index: &Index) -> Result
     for (name, _) in names {
         let shown = name.to_string_lossy();
         let entry = index.find(&shown);
-        let tagged = entry.is_some_and(|entry| {
-            entry.status().is_active() && entry.sync_tag().is_some_and(|tag| !tag.is_empty())
-        });
         if shown.starts_with('.')
-            || tagged
+            || entry.is_some_and(Entry::travels)
             || record.put(&shown).is_some()
             || !is_session(relay, &name)
         {

@@ -73,7 +73,13 @@ pub fn plan(home: &Home, relay: &Relay, request: &Request, context: &Context) ->
     let considering = Considering::new(home, relay, request, &record, context)?;
     let wanted: Vec<&Entry> = index
         .entries()
-        .filter(|entry| is_wanted(entry, request.tag.as_deref()))
+        .filter(|entry| {
+            entry.travels()
+                && request
+                    .tag
+                    .as_deref()
+                    .is_none_or(|tag| entry.sync_tag() == Some(tag))
+        })
         .collect();
     for id in &request.ours {
         if !wanted.iter().any(|entry| entry.id() == id) {
@@ -85,7 +91,7 @@ pub fn plan(home: &Home, relay: &Relay, request: &Request, context: &Context) ->
     }
     let travel: HashSet<&str> = index
         .entries()
-        .filter(|entry| is_wanted(entry, None))
+        .filter(|entry| entry.travels())
         .map(Entry::id)
         .collect();
     let leaving: Vec<(&String, &Put)> = record
@@ -152,11 +158,6 @@ fn all_would_leave(relay: &Relay, sessions: usize) -> Error {
     .at(&relay.path)
     .hint("if the index was made anew: `git show HEAD:index.json` in the home shows the tags of the last commit, and `wbhome label SESSION --sync-tag TAG` sets one")
     .hint("if that is meant: `wbhome relay sync --yes`")
-}
-
-/// Whether a session belongs into the relay: it is active, and carries a sync tag (this one).
-pub(super) fn is_wanted(entry: &Entry, tag: Option<&str>) -> bool {
-    entry.travels() && tag.is_none_or(|tag| entry.sync_tag() == Some(tag))
 }
 
 fn refuse_across_filesystems(home: &Home, relay: &Relay) -> Result<()> {
