@@ -51,8 +51,7 @@ pub struct Options {
 impl Options {
     /// Whether what lies at `path`, relative to the home, is looked at.
     pub fn covers(&self, path: &Path) -> bool {
-        let Some(only) = &self.only else { return true };
-        finding::session_of(path).is_some_and(|session| only.iter().any(|o| o == session))
+        is_selected(path, self.only.as_deref())
     }
 }
 

@@ -44,7 +44,8 @@ pub(super) fn probe(
             .entries
             .iter()
             .filter(|e| e.meta.kind == FileKind::File);
-        for entry in all.filter(|_| is_selected_folder(folder, only)) {
+        // Files at the top of the home, and those of the archive, are no session's: they are looked at when nobody chose.
+        for entry in all.filter(|_| is_selected(&folder.rel, only)) {
             probed.files += 1;
             probed.bytes += entry.meta.size;
         }
@@ -75,13 +76,8 @@ pub(super) fn probe(
     Ok(probed)
 }
 
-/// Files at the top of the home, and those of the archive, are no session's: they are looked at when nobody chose.
-fn is_selected_folder(folder: &Folder, only: Option<&[String]>) -> bool {
-    is_selected(&folder.rel, only)
-}
-
 fn files_of<'t>(folder: &'t Folder, only: Option<&[String]>) -> Vec<(PathBuf, &'t Entry)> {
-    if is_left_alone(&folder.rel) || !is_selected_folder(folder, only) {
+    if is_left_alone(&folder.rel) || !is_selected(&folder.rel, only) {
         return Vec::new();
     }
     folder

@@ -105,7 +105,10 @@ impl Deciding<'_> {
         }
         let stop = self.context.stop;
         let defects = |path: &Path| probing::defects(self.root, path, stop).unwrap_or_default();
-        if !defects(of).is_empty() && defects(path).is_empty() {
+        let is_damaged = !defects(of).is_empty() && defects(path).is_empty();
+        // What was read in part may seem whole.
+        stop.check()?;
+        if is_damaged {
             let name = human::bytes(of.file_name().unwrap_or_default().as_encoded_bytes());
             return Ok(Some(format!("it is whole, and {name} is damaged")));
         }

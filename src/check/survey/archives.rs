@@ -15,9 +15,7 @@ use crate::base::{Error, Kind, human};
 use crate::check::{Finding, FindingKind, is_selected};
 use crate::disk::{Dir, Entry, FileKind, Folder};
 use crate::home::Status;
-use crate::pack::{Nature, Pack};
-
-const ENDING: &[u8] = b".tar.zst";
+use crate::pack::{ENDING, Nature, Pack};
 
 /// A zstd frame (RFC 8878, section 3.1.1).
 const FRAME: u32 = 0xfd2f_b528;
@@ -38,7 +36,7 @@ pub(super) fn find(view: &View) -> Vec<Finding> {
     archive
         .entries
         .iter()
-        .filter(|e| e.name.as_bytes().ends_with(ENDING))
+        .filter(|e| e.name.as_bytes().ends_with(ENDING.as_bytes()))
         .flat_map(|entry| {
             let mut findings = Vec::new();
             let id = id_of(&entry.name);
@@ -81,7 +79,7 @@ fn not_a_file(rel: &Path, kind: FileKind) -> Finding {
 }
 
 fn id_of(name: &OsStr) -> Option<&str> {
-    name.to_str()?.strip_suffix(".tar.zst")
+    name.to_str()?.strip_suffix(ENDING)
 }
 
 fn bad(dir: &Dir, rel: &Path, entry: &Entry, indexed: Option<&Indexed>) -> Option<Finding> {
