@@ -12,7 +12,7 @@ use super::outcome::Database;
 use super::plan::Skipped;
 use super::preview::references;
 use super::scan::count;
-use super::state::{self, Compiled, Followed, Looked, Mention, Survey};
+use super::state::{self, Compiled, Followed, Looked, Mention, Survey, mentioned};
 use super::taking_back::{self, UndoPlan, Undone};
 use super::{References, preflight};
 use crate::base::{Context, Error, Exit, Result, Total, human};
@@ -350,15 +350,6 @@ fn stage(
     if let Some(rename) = &plan.rename {
         rename.stage(draft)?;
     }
-    let mentioned = |found: Vec<(PathBuf, u64)>| -> Vec<Mention> {
-        found
-            .into_iter()
-            .map(|(path, count)| Mention {
-                path: path.into(),
-                count,
-            })
-            .collect()
-    };
     Ok(Outcome {
         mappings: plan.mappings.clone(),
         sessions: plan.sessions.clone(),
@@ -370,8 +361,8 @@ fn stage(
         references: references(&plan.mappings, &tally),
         databases,
         skipped: tally.skipped,
-        doubtful: mentioned(tally.doubtful.into_iter().map(|(p, _, n)| (p, n)).collect()),
-        binary: mentioned(tally.binary),
+        doubtful: mentioned(tally.doubtful.iter().map(|(path, _, n)| (path, *n))),
+        binary: mentioned(tally.binary.iter().map(|(path, n)| (path, *n))),
         state: followed,
         record: None,
         overtaken: Vec::new(),

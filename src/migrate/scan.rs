@@ -73,6 +73,8 @@ pub(super) fn count(
                     }
                     counted.tally.add(path, &done);
                 }
+            }
+            if entry.meta.kind != FileKind::Folder {
                 ctx.progress.advance(1, entry.meta.size);
             }
             Ok(counted)

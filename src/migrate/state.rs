@@ -522,7 +522,7 @@ fn unclear(looked: &Looked, slugs: Slugs, rewriter: &Rewriter) -> Vec<Unclear> {
         .collect()
 }
 
-fn mentioned<'p>(found: impl Iterator<Item = (&'p PathBuf, u64)>) -> Vec<Mention> {
+pub(super) fn mentioned<'p>(found: impl Iterator<Item = (&'p PathBuf, u64)>) -> Vec<Mention> {
     found
         .map(|(path, count)| Mention {
             path: path.clone().into(),
