@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -16,6 +16,7 @@ use super::super::rebuild::Outcome;
 use super::report::{Data, Lost, OfKind, Report, Then, Wrong};
 use crate::backup::{Form, Item, Place, Snapshot, Standing, StatePart};
 use crate::base::{Context, Error, Result, Total, human};
+use crate::check::conflict::{self, Relation};
 use crate::disk::{self, Dir, Entry, FileKind, Meta};
 use crate::home::SessionId;
 use crate::pack;
@@ -399,31 +400,8 @@ fn unchanged(live: &Meta, back: &Meta) -> bool {
 }
 
 fn equal(one: &Dir, other: &Dir, name: &OsStr) -> io::Result<bool> {
-    const CHUNK: usize = 128 << 10;
     let (mut one, mut other) = (one.open_file(name)?, other.open_file(name)?);
-    let (mut left, mut right) = (vec![0; CHUNK], vec![0; CHUNK]);
-    loop {
-        let (first, second) = (fill(&mut one, &mut left)?, fill(&mut other, &mut right)?);
-        if left[..first] != right[..second] {
-            return Ok(false);
-        }
-        if first < CHUNK {
-            return Ok(true);
-        }
-    }
-}
-
-fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match from.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(filled)
+    Ok(conflict::relation(&mut one, &mut other)? == Relation::Same)
 }
 
 #[cfg(test)]
