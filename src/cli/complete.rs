@@ -11,6 +11,7 @@ use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::CompleteEnv;
 use clap_complete::env::{EnvCompleter, Shells};
 
+use self::shells::Protocol;
 use super::Cli;
 use super::output::Console;
 use crate::base::{Exit, Result};
@@ -60,29 +61,24 @@ pub(super) enum Shell {
 }
 
 impl Shell {
-    fn completer(self) -> &'static dyn EnvCompleter {
+    fn protocol(self) -> &'static Protocol {
         match self {
-            Shell::Bash => &bash::Bash,
-            Shell::Zsh => &zsh::Zsh,
-            Shell::Fish => &fish::Fish,
-            Shell::Elvish => &others::Elvish,
-            Shell::Power => &others::Power,
+            Shell::Bash => &bash::BASH,
+            Shell::Zsh => &zsh::ZSH,
+            Shell::Fish => &fish::FISH,
+            Shell::Elvish => &others::ELVISH,
+            Shell::Power => &others::POWER,
         }
     }
 
     /// What a shell has to be told to ask the program for candidates.
-    pub(super) fn protocol(self, program: &str) -> String {
-        shells::script(self.completer(), program)
+    pub(super) fn script(self, program: &str) -> String {
+        self.protocol().script(VARIABLE, "wbhome", program)
     }
 
     /// A text as one word of a script.
     pub(super) fn quoted(self, text: &str) -> String {
-        match self {
-            Shell::Bash | Shell::Zsh => shells::quoted(text),
-            Shell::Fish => fish::quoted_for_fish(text),
-            Shell::Elvish => others::for_elvish(text),
-            Shell::Power => others::for_power(text),
-        }
+        (self.protocol().quoted)(text)
     }
 }
 
@@ -100,12 +96,12 @@ pub(super) fn run(args: CompletionsArgs, console: &Console) -> Result<Exit> {
 /// Answers a shell that asks for candidates, or for the protocol; whether one did.
 pub(super) fn answer() -> bool {
     let shells: [&dyn EnvCompleter; 6] = [
-        &bash::Bash,
-        &zsh::Zsh,
-        &fish::Fish,
-        &others::Elvish,
-        &others::Power,
-        &choice::Choice,
+        &bash::BASH,
+        &zsh::ZSH,
+        &fish::FISH,
+        &others::ELVISH,
+        &others::POWER,
+        &choice::CHOICE,
     ];
     let args: Vec<OsString> = std::env::args_os().collect();
     let is_typing = args.iter().any(|arg| arg == "--");

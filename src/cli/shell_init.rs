@@ -134,7 +134,7 @@ const POWER: &str = r#"function wbcd {
 pub(super) fn run(args: ShellInitArgs, console: &Console) -> Result<Exit> {
     let program = program();
     let shell = args.shell;
-    let protocol = shell.protocol(&program);
+    let protocol = shell.script(&program);
     let quoted = shell.quoted(&program);
     let (before, goes, after) = match shell {
         Shell::Bash => ("", POSIX, BASH),

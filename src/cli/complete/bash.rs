@@ -6,11 +6,9 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use clap_complete::env::EnvCompleter;
-
 use super::escape::for_bash;
 use super::shells::{
-    Offer, Offers, argument, ask, described, number, quoted, register, whole_line,
+    Offer, Offers, Protocol, argument, ask, described, number, quoted, whole_line,
 };
 use super::words::{Dialect, Quote, is_redirected, nothing, word, words};
 
@@ -20,9 +18,6 @@ const MENU: [usize; 2] = [b'%' as usize, b'*' as usize];
 
 /// Up to so many candidates are listed with what they are: each takes a line.
 const DESCRIBED: usize = 200;
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bash;
 
 const SCRIPT: &str = r#"_wbhome_complete() {
     local before=${COMP_LINE:0:COMP_POINT} after=${COMP_LINE:COMP_POINT} line
@@ -42,51 +37,37 @@ complete -o bashdefault -o nosort -F _wbhome_complete BIN 2>/dev/null ||
     complete -o bashdefault -F _wbhome_complete BIN
 "#;
 
-impl EnvCompleter for Bash {
-    fn name(&self) -> &'static str {
-        "bash"
-    }
+pub(super) static BASH: Protocol = Protocol {
+    name: "bash",
+    also: &[],
+    script: SCRIPT,
+    quoted,
+    answer,
+};
 
-    fn is(&self, name: &str) -> bool {
-        name == "bash"
+/// `args`: the line before and behind the cursor, what is replaced, `COMP_TYPE`, the width of the screen.
+fn answer(
+    command: &mut clap::Command,
+    args: Vec<OsString>,
+    folder: Option<&Path>,
+    buf: &mut dyn Write,
+) -> io::Result<()> {
+    let before = argument(&args, 0).as_bytes();
+    if is_redirected(before, Dialect::Posix) {
+        return Ok(());
     }
-
-    fn write_registration(
-        &self,
-        var: &str,
-        _name: &str,
-        bin: &str,
-        completer: &str,
-        buf: &mut dyn Write,
-    ) -> io::Result<()> {
-        register(SCRIPT, var, bin, &quoted(completer), buf)
+    let line = whole_line(before, argument(&args, 1).as_bytes(), Dialect::Posix);
+    let raw = words(before, Dialect::Posix, &nothing);
+    let raw = raw.last().map_or(&b""[..], |word| &before[word.at..]);
+    let kind = number(&args, 3).unwrap_or(0);
+    let offers = ask(command, line, kind == LIST, folder)?;
+    let columns = number(&args, 4).unwrap_or(80);
+    let typed = Typed::new(raw, argument(&args, 2).as_bytes());
+    for line in typed.reply(&offers, kind, columns) {
+        buf.write_all(&line)?;
+        buf.write_all(b"\n")?;
     }
-
-    /// `args`: the line before and behind the cursor, what is replaced, `COMP_TYPE`, the width of the screen.
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        args: Vec<OsString>,
-        folder: Option<&Path>,
-        buf: &mut dyn Write,
-    ) -> io::Result<()> {
-        let before = argument(&args, 0).as_bytes();
-        if is_redirected(before, Dialect::Posix) {
-            return Ok(());
-        }
-        let line = whole_line(before, argument(&args, 1).as_bytes(), Dialect::Posix);
-        let raw = words(before, Dialect::Posix, &nothing);
-        let raw = raw.last().map_or(&b""[..], |word| &before[word.at..]);
-        let kind = number(&args, 3).unwrap_or(0);
-        let offers = ask(command, line, kind == LIST, folder)?;
-        let columns = number(&args, 4).unwrap_or(80);
-        let typed = Typed::new(raw, argument(&args, 2).as_bytes());
-        for line in typed.reply(&offers, kind, columns) {
-            buf.write_all(&line)?;
-            buf.write_all(b"\n")?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// The word, and what of it stays.

@@ -4,65 +4,47 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-use clap_complete::env::EnvCompleter;
 use serde_json::json;
 
 use super::super::output::json_line;
-use super::shells::{Offer, ask, quoted, register};
+use super::shells::{Offer, Protocol, ask, quoted};
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Elvish;
-
-const ELVISH: &str = r#"set edit:completion:arg-completer[BIN] = {|@words|
+const ELVISH_SCRIPT: &str = r#"set edit:completion:arg-completer[BIN] = {|@words|
     env VAR=elvish PROGRAM -- $@words 2>/dev/null | from-json | each {|offer|
         edit:complex-candidate $offer[value] &display=$offer[display] &code-suffix=$offer[suffix]
     }
 }
 "#;
 
-impl EnvCompleter for Elvish {
-    fn name(&self) -> &'static str {
-        "elvish"
-    }
+pub(super) static ELVISH: Protocol = Protocol {
+    name: "elvish",
+    also: &[],
+    script: ELVISH_SCRIPT,
+    quoted: for_elvish,
+    answer: to_elvish,
+};
 
-    fn is(&self, name: &str) -> bool {
-        name == "elvish"
+/// `args`: the words, as they are meant, up to the cursor.
+fn to_elvish(
+    command: &mut clap::Command,
+    args: Vec<OsString>,
+    folder: Option<&Path>,
+    buf: &mut dyn Write,
+) -> io::Result<()> {
+    let current = args.len().saturating_sub(1);
+    for offer in ask(command, (args, current), true, folder)?.all {
+        let Some(value) = offer.value.to_str() else {
+            continue;
+        };
+        let suffix = if offer.goes_on() { "" } else { " " };
+        let offer = json!({"value": value, "display": shown(&offer), "suffix": suffix});
+        buf.write_all(json_line(&offer).as_bytes())?;
     }
-
-    fn write_registration(
-        &self,
-        var: &str,
-        _name: &str,
-        bin: &str,
-        completer: &str,
-        buf: &mut dyn Write,
-    ) -> io::Result<()> {
-        register(ELVISH, var, bin, &for_elvish(completer), buf)
-    }
-
-    /// `args`: the words, as they are meant, up to the cursor.
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        args: Vec<OsString>,
-        folder: Option<&Path>,
-        buf: &mut dyn Write,
-    ) -> io::Result<()> {
-        let current = args.len().saturating_sub(1);
-        for offer in ask(command, (args, current), true, folder)?.all {
-            let Some(value) = offer.value.to_str() else {
-                continue;
-            };
-            let suffix = if offer.goes_on() { "" } else { " " };
-            let offer = json!({"value": value, "display": shown(&offer), "suffix": suffix});
-            buf.write_all(json_line(&offer).as_bytes())?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Quotes in quotes are doubled.
-pub(super) fn for_elvish(text: &str) -> String {
+fn for_elvish(text: &str) -> String {
     match text.contains('\'') {
         true => format!("'{}'", text.replace('\'', "''")),
         false => quoted(text),
@@ -77,11 +59,8 @@ fn shown(offer: &Offer) -> String {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Power;
-
 /// The words go through the environment: before version 7.3 PowerShell loses empty arguments, and quotes in them.
-const POWER: &str = r#"Register-ArgumentCompleter -Native -CommandName BIN -ScriptBlock {
+const POWER_SCRIPT: &str = r#"Register-ArgumentCompleter -Native -CommandName BIN -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)
     $words = @($commandAst.CommandElements | Where-Object { $_.Extent.StartOffset -lt $cursorPosition } | ForEach-Object {
         if ($_ -is [System.Management.Automation.Language.StringConstantExpressionAst]) { $_.Value } else { $_.Extent.Text }
@@ -100,53 +79,39 @@ const POWER: &str = r#"Register-ArgumentCompleter -Native -CommandName BIN -Scri
 }
 "#;
 
-impl EnvCompleter for Power {
-    fn name(&self) -> &'static str {
-        "powershell"
-    }
+pub(super) static POWER: Protocol = Protocol {
+    name: "powershell",
+    also: &["pwsh", "powershell_ise"],
+    script: POWER_SCRIPT,
+    quoted: for_power,
+    answer: to_power,
+};
 
-    fn is(&self, name: &str) -> bool {
-        matches!(name, "powershell" | "pwsh" | "powershell_ise")
+/// The words, as they are meant, stand in the environment as a JSON array.
+fn to_power(
+    command: &mut clap::Command,
+    _args: Vec<OsString>,
+    folder: Option<&Path>,
+    buf: &mut dyn Write,
+) -> io::Result<()> {
+    let words = std::env::var("_WBHOME_WORDS").unwrap_or_default();
+    let words: Vec<String> = serde_json::from_str(&words)?;
+    let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    let current = words.len().saturating_sub(1);
+    for offer in ask(command, (words, current), true, folder)?.all {
+        let Some(value) = offer.value.to_str() else {
+            continue;
+        };
+        let display = crate::base::human::escape(value);
+        let help = offer.help.as_deref().unwrap_or(value);
+        let offer = json!({"text": for_power(value), "display": display, "help": help});
+        buf.write_all(json_line(&offer).as_bytes())?;
     }
-
-    fn write_registration(
-        &self,
-        var: &str,
-        _name: &str,
-        bin: &str,
-        completer: &str,
-        buf: &mut dyn Write,
-    ) -> io::Result<()> {
-        register(POWER, var, bin, &for_power(completer), buf)
-    }
-
-    /// The words, as they are meant, stand in the environment as a JSON array.
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        _args: Vec<OsString>,
-        folder: Option<&Path>,
-        buf: &mut dyn Write,
-    ) -> io::Result<()> {
-        let words = std::env::var("_WBHOME_WORDS").unwrap_or_default();
-        let words: Vec<String> = serde_json::from_str(&words)?;
-        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-        let current = words.len().saturating_sub(1);
-        for offer in ask(command, (words, current), true, folder)?.all {
-            let Some(value) = offer.value.to_str() else {
-                continue;
-            };
-            let display = crate::base::human::escape(value);
-            let help = offer.help.as_deref().unwrap_or(value);
-            let offer = json!({"text": for_power(value), "display": display, "help": help});
-            buf.write_all(json_line(&offer).as_bytes())?;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Quotes in quotes are doubled; what looks like quotes counts as such.
-pub(super) fn for_power(text: &str) -> String {
+fn for_power(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '=' | ':');
     if !text.is_empty() && text.chars().all(plain) {
         return text.to_owned();

@@ -177,28 +177,61 @@ pub(super) fn quoted(text: &str) -> String {
     crate::base::human::quoted(text.as_ref())
 }
 
-/// Writes what a shell takes in: a script with the variable that tells the program of a question, what is completed, and the
-/// program as a word of the script.
-pub(super) fn register(
-    script: &str,
-    var: &str,
-    bin: &str,
-    program: &str,
-    buf: &mut dyn io::Write,
-) -> io::Result<()> {
-    let script = script
-        .replace("VAR", var)
-        .replace("BIN", bin)
-        .replace("PROGRAM", program);
-    buf.write_all(script.as_bytes())
+/// How one shell asks, and is answered.
+pub(super) struct Protocol {
+    pub name: &'static str,
+    /// What else it is called.
+    pub also: &'static [&'static str],
+    /// What it takes in, but for the words `VAR`, `BIN` and `PROGRAM`.
+    pub script: &'static str,
+    /// A text as one word of that.
+    pub quoted: fn(&str) -> String,
+    /// Writes the candidates. The arguments are those that the script gives.
+    pub answer: Answer,
 }
 
-/// What a shell has to be told to ask this program.
-pub(super) fn script(shell: &dyn EnvCompleter, program: &str) -> String {
-    let mut script = Vec::new();
-    // Writing into memory can not fail.
-    let _ = shell.write_registration(super::VARIABLE, "wbhome", "wbhome", program, &mut script);
-    String::from_utf8_lossy(&script).into_owned()
+type Answer =
+    fn(&mut clap::Command, Vec<OsString>, Option<&Path>, &mut dyn io::Write) -> io::Result<()>;
+
+impl Protocol {
+    /// What the shell takes in: with the variable that tells the program of a question, what is completed, and the program.
+    pub fn script(&self, var: &str, bin: &str, program: &str) -> String {
+        self.script
+            .replace("VAR", var)
+            .replace("BIN", bin)
+            .replace("PROGRAM", &(self.quoted)(program))
+    }
+}
+
+impl EnvCompleter for Protocol {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.name == name || self.also.contains(&name)
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        _name: &str,
+        bin: &str,
+        completer: &str,
+        buf: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        buf.write_all(self.script(var, bin, completer).as_bytes())
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut clap::Command,
+        args: Vec<OsString>,
+        folder: Option<&Path>,
+        buf: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        (self.answer)(command, args, folder, buf)
+    }
 }
 
 #[cfg(test)]

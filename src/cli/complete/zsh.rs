@@ -5,14 +5,9 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use clap_complete::env::EnvCompleter;
-
-use super::shells::{Offer, ask, cut_words, described, number, quoted, register};
+use super::shells::{Offer, Protocol, ask, cut_words, described, number, quoted};
 use super::words::Dialect;
 use crate::base::human;
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Zsh;
 
 /// The reply, each part ended by a NUL: `part` or nothing; `lines` or nothing; how many words, and the words; how many
 /// lines that show them, and the lines; the same of folders.
@@ -54,69 +49,55 @@ const SCRIPT: &str = r#"_wbhome_complete() {
 compdef _wbhome_complete BIN
 "#;
 
-impl EnvCompleter for Zsh {
-    fn name(&self) -> &'static str {
-        "zsh"
-    }
+pub(super) static ZSH: Protocol = Protocol {
+    name: "zsh",
+    also: &[],
+    script: SCRIPT,
+    quoted,
+    answer,
+};
 
-    fn is(&self, name: &str) -> bool {
-        name == "zsh"
-    }
-
-    fn write_registration(
-        &self,
-        var: &str,
-        _name: &str,
-        bin: &str,
-        completer: &str,
-        buf: &mut dyn Write,
-    ) -> io::Result<()> {
-        register(SCRIPT, var, bin, &quoted(completer), buf)
-    }
-
-    /// `args`: the number of the word, the width of the screen, the words as they are written, up to the cursor.
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        args: Vec<OsString>,
-        folder: Option<&Path>,
-        buf: &mut dyn Write,
-    ) -> io::Result<()> {
-        let current = number(&args, 0).unwrap_or(0);
-        let columns = number(&args, 1).unwrap_or(80);
-        let raw = args.get(2..).unwrap_or_default();
-        let words = cut_words(raw, current, Dialect::Posix);
-        let offers = ask(command, (words, current), true, folder)?;
-        let mut part = |text: &[u8]| {
-            buf.write_all(text)?;
-            buf.write_all(b"\0")
-        };
-        let is_described = offers.all.iter().any(|offer| offer.help.is_some());
-        part(if offers.is_part { b"part" } else { b"" })?;
-        part(if is_described { b"lines" } else { b"" })?;
-        let (folders, words): (Vec<Offer>, Vec<Offer>) =
-            offers.all.into_iter().partition(Offer::goes_on);
-        for group in [words, folders] {
-            part(group.len().to_string().as_bytes())?;
-            for offer in &group {
-                part(offer.value.as_bytes())?;
-            }
-            let shown = |offer: &Offer| human::bytes(offer.value.as_bytes());
-            let drives = |offer: &Offer| shown(offer).as_bytes() != offer.value.as_bytes();
-            // As they are, zsh shows them without being told.
-            let lines = match is_described || group.iter().any(drives) {
-                true => described(
-                    &group.iter().map(shown).collect::<Vec<_>>(),
-                    &group,
-                    columns,
-                ),
-                false => Vec::new(),
-            };
-            part(lines.len().to_string().as_bytes())?;
-            for line in lines {
-                part(line.as_bytes())?;
-            }
+/// `args`: the number of the word, the width of the screen, the words as they are written, up to the cursor.
+fn answer(
+    command: &mut clap::Command,
+    args: Vec<OsString>,
+    folder: Option<&Path>,
+    buf: &mut dyn Write,
+) -> io::Result<()> {
+    let current = number(&args, 0).unwrap_or(0);
+    let columns = number(&args, 1).unwrap_or(80);
+    let raw = args.get(2..).unwrap_or_default();
+    let words = cut_words(raw, current, Dialect::Posix);
+    let offers = ask(command, (words, current), true, folder)?;
+    let mut part = |text: &[u8]| {
+        buf.write_all(text)?;
+        buf.write_all(b"\0")
+    };
+    let is_described = offers.all.iter().any(|offer| offer.help.is_some());
+    part(if offers.is_part { b"part" } else { b"" })?;
+    part(if is_described { b"lines" } else { b"" })?;
+    let (folders, words): (Vec<Offer>, Vec<Offer>) =
+        offers.all.into_iter().partition(Offer::goes_on);
+    for group in [words, folders] {
+        part(group.len().to_string().as_bytes())?;
+        for offer in &group {
+            part(offer.value.as_bytes())?;
         }
-        Ok(())
+        let shown = |offer: &Offer| human::bytes(offer.value.as_bytes());
+        let drives = |offer: &Offer| shown(offer).as_bytes() != offer.value.as_bytes();
+        // As they are, zsh shows them without being told.
+        let lines = match is_described || group.iter().any(drives) {
+            true => described(
+                &group.iter().map(shown).collect::<Vec<_>>(),
+                &group,
+                columns,
+            ),
+            false => Vec::new(),
+        };
+        part(lines.len().to_string().as_bytes())?;
+        for line in lines {
+            part(line.as_bytes())?;
+        }
     }
+    Ok(())
 }
