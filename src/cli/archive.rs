@@ -8,7 +8,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::args::{Global, age};
-use super::output::{Console, FAINT, STRONG, styled};
+use super::output::{Console, STRONG, styled};
+use super::shortened::{more, shown};
 use super::{complete, place};
 use crate::archive::Refused;
 use crate::archive::away::{self, Done, Left, Missing, Outcome, Plan, Reason, Request, Which};
@@ -243,10 +244,7 @@ fn left(out: &mut String, left: &[Left], console: &Console) {
             Reason::Name => "with a name that can not be that of a pack",
             Reason::Leased => "held by another device",
         };
-        let shown = match console.verbose || group.len() <= NAMED + 1 {
-            true => group.len(),
-            false => NAMED,
-        };
+        let shown = shown(group.len(), NAMED, console.verbose);
         let _ = writeln!(
             out,
             "{} left, {told}:",
@@ -261,8 +259,7 @@ fn left(out: &mut String, left: &[Left], console: &Console) {
             let _ = writeln!(out, "  {}   {why}", human::name(&one.id));
         }
         if shown < group.len() {
-            let more = human::count((group.len() - shown) as u64);
-            let _ = writeln!(out, "  {}", styled(FAINT, format!("… {more} more: -v")));
+            let _ = writeln!(out, "  {}", more(group.len() - shown, ": -v"));
         }
     }
 }

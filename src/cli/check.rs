@@ -9,8 +9,9 @@ use clap::Args;
 use super::args::Global;
 use super::complete;
 use super::findings;
-use super::output::{Console, FAINT, STRONG, styled};
+use super::output::{Console, STRONG, styled};
 use super::place;
+use super::shortened::{more, shown};
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::check::{self, Finding, FindingKind, Options, Outcome};
 use crate::disk::Dir;
@@ -228,20 +229,13 @@ fn write(out: &mut String, outcome: &Outcome, broken_index: bool, again: &str, a
     let commands: Vec<&String> = commands.collect();
     if !commands.is_empty() {
         let _ = writeln!(out, "\nTo put what is whole in its place:");
-        let shown = match all || commands.len() <= COMMANDS + 1 {
-            true => commands.len(),
-            false => COMMANDS,
-        };
+        let shown = shown(commands.len(), COMMANDS, all);
         for command in commands.iter().take(shown) {
             let _ = writeln!(out, "  {command}");
         }
         if shown < commands.len() {
-            let more = human::count((commands.len() - shown) as u64);
-            let _ = writeln!(
-                out,
-                "  {}",
-                styled(FAINT, format!("… {more} more: check -v"))
-            );
+            let more = more(commands.len() - shown, ": check -v");
+            let _ = writeln!(out, "  {more}");
         }
     }
     if !others.is_empty() {

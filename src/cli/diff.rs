@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::args::Global;
 use super::complete;
-use super::history::moment;
 use super::output::{Console, STRONG, stdout_is_terminal, styled};
+use super::when::dated;
 use super::{pager, place};
 use crate::base::{Context, Exit, Result, human};
 use crate::history::{
@@ -111,14 +111,7 @@ fn patch(diff: &Diff, console: &Console, paged: bool) -> Result<()> {
 }
 
 fn write(out: &mut String, diff: &Diff, ctx: &Context) {
-    let told = |told: &Told| {
-        format!(
-            "{}, {} ({})",
-            told.short,
-            moment(told.at, ctx),
-            human::age(ctx.clock.now(), told.at)
-        )
-    };
+    let told = |told: &Told| format!("{}, {}", told.short, dated(told.at, ctx));
     let session = human::name(diff.session.as_str());
     let span = match &diff.to {
         None => format!("since {}", told(&diff.from)),

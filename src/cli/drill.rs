@@ -7,9 +7,10 @@ use clap::{Args, ValueHint};
 
 use super::args::Global;
 use super::findings;
-use super::history::moment;
-use super::output::{Console, FAINT, STRONG, styled, terminal_width};
+use super::output::{Console, STRONG, styled, terminal_width};
 use super::place;
+use super::shortened::{more, shown};
+use super::when::moment;
 use super::width::fold;
 use crate::base::{Context, Exit, Result, human};
 use crate::disaster::drill::{self, BlindSpot, Data, OfKind, Plan, Report, Request};
@@ -109,32 +110,20 @@ fn write_plan(out: &mut String, plan: &Plan, ctx: &Context) {
 /// So many of a list are named when not all are.
 const NAMED: usize = 3;
 
-fn shown(len: usize, all: bool) -> usize {
-    match all || len <= NAMED + 1 {
-        true => len,
-        false => NAMED,
-    }
-}
-
-fn more(out: &mut String, len: usize, shown: usize) {
-    if shown < len {
-        let more = human::count((len - shown) as u64);
-        let _ = writeln!(out, "  {}", styled(FAINT, format!("… {more} more: -v")));
-    }
-}
-
 /// A list under a title, shortened.
 fn list<T>(out: &mut String, title: &str, all: &[T], verbose: bool, line: impl Fn(&T) -> String) {
     if all.is_empty() {
         return;
     }
     let _ = writeln!(out, "\n{}", styled(STRONG, title));
-    let named = shown(all.len(), verbose);
+    let named = shown(all.len(), NAMED, verbose);
     for one in &all[..named] {
         let line = fold(&line(one), 4, terminal_width());
         let _ = writeln!(out, "  {line}");
     }
-    more(out, all.len(), named);
+    if named < all.len() {
+        let _ = writeln!(out, "  {}", more(all.len() - named, ": -v"));
+    }
 }
 
 fn called(data: Data) -> &'static str {

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use jiff::Timestamp;
 
 use super::args::Global;
-use super::output::{Console, FAINT, STRONG, stdout_is_terminal, styled, terminal_width};
+use super::output::{Console, FAINT, STRONG, styled, terminal_width};
+use super::shortened::{more, shown};
 use super::table::{self, Cells, Column};
+use super::when::age;
 use super::width::end_of;
 use super::{complete, place};
 use crate::base::{Context, Exit, Result, human};
@@ -82,15 +83,15 @@ fn keep(home: &Home, found: &mut Outcome, ctx: &Context) {
 /// What is shown of so many sessions that have most.
 const SHOWN: usize = 20;
 
+/// And of so many old files.
+const FILES: usize = 5;
+
 /// Advice on less than that is a waste of words.
 const WORTH: u64 = 1_000_000;
 
 fn write(out: &mut String, found: &Outcome, console: &Console, ctx: &Context) {
     let all = console.verbose || found.total.is_none();
-    let named = match all || found.sessions.len() <= SHOWN + 1 {
-        true => found.sessions.len(),
-        false => SHOWN,
-    };
+    let named = shown(found.sessions.len(), SHOWN, all);
     write_sessions(out, &found.sessions[..named], found.since.is_some());
     if named < found.sessions.len() {
         let mut more = Weight::default();
@@ -103,7 +104,7 @@ fn write(out: &mut String, found: &Outcome, console: &Console, ctx: &Context) {
     }
     write_parts(out, found);
     if let (Some(since), Some(growth)) = (found.since, found.growth) {
-        let when = told(since, ctx);
+        let when = age(since, ctx);
         let _ = writeln!(out, "{} since the last record, {when}", signed(growth));
     }
     if !found.largest.is_empty() {
@@ -158,14 +159,6 @@ fn short(path: &str, taken: usize) -> String {
     match terminal_width() {
         Some(limit) => end_of(path, limit.saturating_sub(taken).max(8)),
         None => path.to_owned(),
-    }
-}
-
-/// An age on a terminal, the moment elsewhere.
-fn told(then: Timestamp, ctx: &Context) -> String {
-    match stdout_is_terminal() {
-        true => human::age(ctx.clock.now(), then),
-        false => then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
     }
 }
 
@@ -230,11 +223,11 @@ fn write_grows(out: &mut String, grows: &[Grows], verbose: bool, ctx: &Context) 
             .iter()
             .map(|name| human::path(name))
             .collect();
-        let more = match grows.of.saturating_sub(named.len() as u64) {
+        let others = match grows.of.saturating_sub(named.len() as u64) {
             0 => String::new(),
             n => format!(" and {} more", human::count(n)),
         };
-        let _ = writeln!(out, "{size:>10}  {what}: {}{more}", named.join(", "));
+        let _ = writeln!(out, "{size:>10}  {what}: {}{others}", named.join(", "));
         match (&grows.helps, grows.what) {
             (Some(helps), _) => {
                 let _ = writeln!(out, "{:12}{helps}", "");
@@ -244,10 +237,7 @@ fn write_grows(out: &mut String, grows: &[Grows], verbose: bool, ctx: &Context) 
             }
             (None, _) => {}
         }
-        let shown = match verbose || grows.files.len() <= 6 {
-            true => grows.files.len(),
-            false => 5,
-        };
+        let shown = shown(grows.files.len(), FILES, verbose);
         if shown > 0 {
             let _ = writeln!(
                 out,
@@ -257,18 +247,13 @@ fn write_grows(out: &mut String, grows: &[Grows], verbose: bool, ctx: &Context) 
         }
         for file in &grows.files[..shown] {
             let size = human::size(file.bytes);
-            let when = told(file.modified, ctx);
+            let when = age(file.modified, ctx);
             let path = short(&human::path(&file.path), 27 + when.len());
             let _ = writeln!(out, "{:12}{size:>10}  {path}   {when}", "");
         }
         if shown < grows.files.len() {
-            let more = human::count((grows.files.len() - shown) as u64);
-            let _ = writeln!(
-                out,
-                "{:12}{}",
-                "",
-                styled(FAINT, format!("… {more} more: -v"))
-            );
+            let rest = more(grows.files.len() - shown, ": -v");
+            let _ = writeln!(out, "{:12}{rest}", "");
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::output::{FAINT, STRONG, styled, terminal_width};
+use super::shortened::{more, shown};
 use super::width::fold;
 use crate::base::human;
 use crate::check::conflict::Relation;
@@ -32,10 +33,7 @@ pub(super) fn write(out: &mut String, findings: &[Finding], all: bool) {
             let _ = writeln!(out, "  {}   {first}", " ".repeat(width + 6));
             continue;
         }
-        let shown = match all || of_kind.len() <= SHOWN + 1 {
-            true => of_kind.len(),
-            false => SHOWN,
-        };
+        let shown = shown(of_kind.len(), SHOWN, all);
         for (i, finding) in of_kind.iter().take(shown).enumerate() {
             let head = match i {
                 0 => format!("{:width$} {count:>5}", kind.as_str()),
@@ -48,12 +46,8 @@ pub(super) fn write(out: &mut String, findings: &[Finding], all: bool) {
             let _ = writeln!(out, "  {head}   {}", folded(&sentence(finding), width));
         }
         if shown < of_kind.len() {
-            let more = format!(
-                "… {} more{}",
-                human::count((of_kind.len() - shown) as u64),
-                relations(&of_kind)
-            );
-            let _ = writeln!(out, "  {}   {}", " ".repeat(width + 6), styled(FAINT, more));
+            let more = more(of_kind.len() - shown, &relations(&of_kind));
+            let _ = writeln!(out, "  {}   {more}", " ".repeat(width + 6));
         }
     }
 }

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
-use jiff::Timestamp;
 
 use super::args::Global;
 use super::complete;
-use super::output::{Console, FAINT, STRONG, styled, terminal_width};
-use super::place;
+use super::output::{Console, STRONG, styled, terminal_width};
+use super::when::moment;
 use super::width::fold;
+use super::{place, shortened};
 use crate::base::{Context, Exit, Result, human};
 use crate::history::{self, Change, ChangeKind, Log, LogRequest, Touched};
 
@@ -51,12 +51,6 @@ pub(super) fn run(
     Ok(Exit::Done)
 }
 
-/// A moment as a person reads it, in their zone.
-pub(super) fn moment(at: Timestamp, ctx: &Context) -> String {
-    let zoned = at.to_zoned_datetime(ctx.clock.time_zone());
-    zoned.strftime("%Y-%m-%d %H:%M").to_string()
-}
-
 fn write(out: &mut String, log: &Log, all: bool, again: &str, ctx: &Context) {
     if log.total == 0 {
         let id = human::name(log.session.as_str());
@@ -70,10 +64,10 @@ fn write(out: &mut String, log: &Log, all: bool, again: &str, ctx: &Context) {
     for touched in &log.commits {
         write_commit(out, touched, all, ctx);
     }
-    let more = log.total - log.commits.len() as u64;
-    if more > 0 {
-        let told = format!("… {} more: --limit {}", human::count(more), log.total);
-        let _ = writeln!(out, "{}", styled(FAINT, told));
+    let hidden = usize::try_from(log.total).unwrap_or(usize::MAX) - log.commits.len();
+    if hidden > 0 {
+        let more = shortened::more(hidden, &format!(": --limit {}", log.total));
+        let _ = writeln!(out, "{more}");
     }
 }
 

@@ -10,6 +10,7 @@ use super::complete;
 use super::output::{Console, STRONG, stdout_is_terminal, styled, terminal_width};
 use super::place;
 use super::table::{self, Cells, Column};
+use super::when::exact;
 use crate::base::{Context, Exit, Result, human, parse_when};
 use crate::browse::Running;
 use crate::browse::ls::{self, Filter, Outcome, Row};
@@ -174,7 +175,7 @@ impl Moments {
     fn told(&self, then: Timestamp) -> String {
         match self.on_terminal {
             true => (self.age)(self.now, then),
-            false => then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            false => exact(then),
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::args::Global;
 use super::output::Console;
 use super::place;
+use super::when::dated;
 use crate::base::{Context, Error, Exit, Kind, Result, human};
 use crate::migrate::{self, Outcome, Plan, References, Request, Settings, Skipped, Survey};
 use crate::paths::Mapping;
@@ -289,13 +290,7 @@ fn status(global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
         packed: packed.as_ref(),
     };
     console.result("migrate-status/1", &status, |out| {
-        let then = outcome.finished.to_zoned_datetime(ctx.clock.time_zone());
-        let _ = writeln!(
-            out,
-            "Migrated {} ({})\n",
-            then.strftime("%Y-%m-%d %H:%M"),
-            human::age(ctx.clock.now(), outcome.finished)
-        );
+        let _ = writeln!(out, "Migrated {}\n", dated(outcome.finished, ctx));
         write_outcome(out, &outcome, home.root(), console, ctx);
         if let Some(packed) = &packed {
             finish::write_packed(out, packed, ctx);

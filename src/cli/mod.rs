@@ -48,10 +48,12 @@ mod rotate;
 mod schedule;
 mod search;
 mod shell_init;
+mod shortened;
 mod show;
 mod signals;
 mod table;
 mod unarchive;
+mod when;
 mod width;
 
 use std::ffi::OsString;

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use super::args::Global;
 use super::migrate::report::write_databases;
-use super::output::{Console, FAINT, STRONG, WARNING, styled};
+use super::output::{Console, STRONG, WARNING, styled};
+use super::shortened::more;
 use super::{complete, followed, place};
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::home::{Home, PassedOver, resolve_in};
@@ -235,7 +236,6 @@ fn mentions(out: &mut String, title: &str, found: &[Mention], all: bool) {
         let _ = writeln!(out, "  {}   {times}", human::path(&mention.path));
     }
     if found.len() > shown {
-        let more = human::count((found.len() - shown) as u64);
-        let _ = writeln!(out, "  {}", styled(FAINT, format!("… {more} more")));
+        let _ = writeln!(out, "  {}", more(found.len() - shown, ""));
     }
 }

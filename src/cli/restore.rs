@@ -9,8 +9,9 @@ use clap::{Args, ValueHint};
 use super::args::Global;
 use super::complete;
 
-use super::output::{Console, FAINT, STRONG, styled};
+use super::output::{Console, STRONG, styled};
 use super::place;
+use super::shortened::{more, shown};
 use crate::base::{Context, Error, Exit, Result, human};
 use crate::check::twin;
 use crate::history::bring_back;
@@ -398,10 +399,7 @@ fn write_git(out: &mut String, plan: &bring_back::Plan, all: bool) {
     if let Some(was) = &plan.was {
         let _ = writeln!(out, "It was called {} then.", human::name(was));
     }
-    let shown = match all || plan.files.len() <= FILES + 1 {
-        true => plan.files.len(),
-        false => FILES,
-    };
+    let shown = shown(plan.files.len(), FILES, all);
     for back in &plan.files[..shown] {
         let more = match back.replaces {
             true => "   in the place of what was there",
@@ -410,8 +408,7 @@ fn write_git(out: &mut String, plan: &bring_back::Plan, all: bool) {
         let _ = writeln!(out, "  {:<9}{}{more}", "back", human::path(&back.path));
     }
     if shown < plan.files.len() {
-        let more = human::count((plan.files.len() - shown) as u64);
-        let _ = writeln!(out, "  {}", styled(FAINT, format!("… {more} more: -v")));
+        let _ = writeln!(out, "  {}", more(plan.files.len() - shown, ": -v"));
     }
     if plan.indexed {
         let _ = writeln!(out, "  {:<9}{session}", "indexed");
@@ -466,10 +463,7 @@ fn write_list(out: &mut String, listing: &Listing, again: &str, ctx: &Context, c
             human::size(act.bytes),
             human::escape(&act.why)
         );
-        let shown = match console.verbose || act.items.len() <= SHOWN + 1 {
-            true => act.items.len(),
-            false => SHOWN,
-        };
+        let shown = shown(act.items.len(), SHOWN, console.verbose);
         for item in act.items.iter().take(shown) {
             let why = item
                 .why
@@ -482,8 +476,7 @@ fn write_list(out: &mut String, listing: &Listing, again: &str, ctx: &Context, c
             let _ = writeln!(out, "  {:<9}{path}{}", item.what, why.unwrap_or_default());
         }
         if shown < act.items.len() {
-            let more = human::count((act.items.len() - shown) as u64);
-            let _ = writeln!(out, "  {}", styled(FAINT, format!("… {more} more")));
+            let _ = writeln!(out, "  {}", more(act.items.len() - shown, ""));
         }
     }
     let _ = writeln!(out, "\nBack again: {again} restore ACT --from trash");

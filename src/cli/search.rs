@@ -14,6 +14,7 @@ use super::complete;
 use super::output::{Console, FAINT, STRONG, stdout_is_terminal, styled, terminal_width};
 use super::pager::Paged;
 use super::place;
+use super::when::exact;
 use super::width::{end_of, fit};
 use crate::base::{Context, Exit, Result, human};
 use crate::browse::search::{
@@ -223,7 +224,7 @@ impl Printing<'_> {
                 }
             }
             Some(then) => {
-                let _ = write!(after, "   {}", then.strftime("%Y-%m-%dT%H:%M:%SZ"));
+                let _ = write!(after, "   {}", exact(then));
             }
             None => {}
         }

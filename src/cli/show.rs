@@ -13,6 +13,7 @@ use unicode_width::UnicodeWidthStr;
 use super::args::Global;
 use super::complete;
 use super::output::{Console, FAINT, STRONG, WARNING, stdout_is_terminal, styled, terminal_width};
+use super::when::dated;
 use super::width::{end_of, fit, fold};
 use super::{pager, place};
 use crate::backup::list::{self, Held};
@@ -308,7 +309,7 @@ fn below(out: &mut String, text: &str) {
 
 fn write(out: &mut String, printed: &Printed, ctx: &Context) {
     let session = printed.session;
-    let moment = |at: Timestamp| moment(at, ctx);
+    let moment = |at: Timestamp| dated(at, ctx);
     let id = styled(STRONG, human::name(session.id.as_str()));
     let status = match (&session.running, session.indexed) {
         (Some(running), _) => format!("running, process {}", running.pid),
@@ -462,7 +463,7 @@ fn write_backup(out: &mut String, backup: &Backup, ctx: &Context) {
         (_, Some(why)) => styled(WARNING, why),
         (None, None) => format!("{store} has no snapshot yet"),
         (Some(held), None) => {
-            let when = moment(held.at, ctx);
+            let when = dated(held.at, ctx);
             match (held.standing, held.complete) {
                 (None, _) => format!("{store} {when}: {}", styled(WARNING, "not in it")),
                 (Some(Standing::Missing), _) => {
@@ -506,7 +507,7 @@ fn write_archive(out: &mut String, archive: &Archive, from: From, ctx: &Context)
     );
     let made = archive
         .made
-        .map(|made| format!("made {}, ", moment(made, ctx)));
+        .map(|made| format!("made {}, ", dated(made, ctx)));
     let what = match (archive.form, &archive.damage) {
         (ArchiveForm::Whole, _) => "with a digest of each file".to_owned(),
         (ArchiveForm::Foreign, _) => "by hand, with checksums alone".to_owned(),
@@ -523,11 +524,4 @@ fn write_archive(out: &mut String, archive: &Archive, from: From, ctx: &Context)
             &styled(WARNING, format!("{files} could not be packed as they were")),
         );
     }
-}
-
-/// `2024-06-03 09:00 (12 days ago)`
-fn moment(at: Timestamp, ctx: &Context) -> String {
-    let then = at.to_zoned_datetime(ctx.clock.time_zone());
-    let then = then.strftime("%Y-%m-%d %H:%M");
-    format!("{then} ({})", human::age(ctx.clock.now(), at))
 }

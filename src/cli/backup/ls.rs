@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::backup::list::{self, OfSession, Outcome};
 use crate::base::human;
-use crate::cli::history::moment;
+use crate::cli::when::moment;
 use crate::home::SessionId;
 
 #[derive(Debug, Args)]

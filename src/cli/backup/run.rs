@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::backup::run::{self, Gone, Outcome, Plan, Why};
 use crate::base::human;
-use crate::cli::history::moment;
+use crate::cli::when::moment;
 
 pub(super) fn run(
     args: StoreArgs,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::backup::verify::{self, Outcome};
 use crate::base::human;
-use crate::cli::history::moment;
+use crate::cli::when::moment;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

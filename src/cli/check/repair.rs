@@ -10,7 +10,8 @@ use crate::base::{Context, Error, Exit, Result, human};
 use crate::check::repair::{self, Left, Mended, Moved, Request, What};
 use crate::check::{Finding, FindingKind, Options};
 use crate::cli::args::Global;
-use crate::cli::output::{Console, FAINT, STRONG, styled};
+use crate::cli::output::{Console, STRONG, styled};
+use crate::cli::shortened::{more, shown};
 use crate::cli::{index, place};
 use crate::home::{Home, IndexFile, LockedHome, SessionId};
 use crate::migrate;
@@ -230,10 +231,7 @@ fn write(out: &mut String, mended: &[Mended], left: &[Left], index: Option<&Chan
     }
     if !left.is_empty() {
         let _ = writeln!(out, "\n{}", styled(STRONG, "Left for you"));
-        let shown = match all || left.len() <= SHOWN + 1 {
-            true => left.len(),
-            false => SHOWN,
-        };
+        let shown = shown(left.len(), SHOWN, all);
         for left in left.iter().take(shown) {
             let _ = writeln!(out, "  {}   {}", human::path(&left.path), left.why);
             if let Some(of) = &left.of {
@@ -241,17 +239,13 @@ fn write(out: &mut String, mended: &[Mended], left: &[Left], index: Option<&Chan
             }
         }
         if shown < left.len() {
-            let more = human::count((left.len() - shown) as u64);
-            let _ = writeln!(out, "  {}", styled(FAINT, format!("… {more} more")));
+            let _ = writeln!(out, "  {}", more(left.len() - shown, ""));
         }
     }
 }
 
 fn rows(out: &mut String, word: &str, lines: Vec<String>, all: bool) {
-    let shown = match all || lines.len() <= SHOWN + 1 {
-        true => lines.len(),
-        false => SHOWN,
-    };
+    let shown = shown(lines.len(), SHOWN, all);
     let count = human::count(lines.len() as u64);
     for (i, line) in lines.iter().take(shown).enumerate() {
         let head = match i {
@@ -261,13 +255,8 @@ fn rows(out: &mut String, word: &str, lines: Vec<String>, all: bool) {
         let _ = writeln!(out, "  {head}   {line}");
     }
     if shown < lines.len() {
-        let more = human::count((lines.len() - shown) as u64);
-        let _ = writeln!(
-            out,
-            "  {}   {}",
-            " ".repeat(15),
-            styled(FAINT, format!("… {more} more"))
-        );
+        let more = more(lines.len() - shown, "");
+        let _ = writeln!(out, "  {}   {more}", " ".repeat(15));
     }
 }
 

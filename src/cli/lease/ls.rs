@@ -1,9 +1,9 @@
 //! `wbhome lease ls`.
 
 use super::*;
-use crate::cli::history::moment;
 use crate::cli::output::stdout_is_terminal;
 use crate::cli::table::{self, Cells, Column};
+use crate::cli::when::moment;
 use crate::relay::leases::{self, Outcome, Row};
 use crate::relay::{Claim, look};
 

@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 use super::super::args::Global;
 use super::super::output::{Console, STRONG, WARNING, styled};
 use super::super::place;
+use super::super::when::moment;
 use crate::base::{Context, Exit, Result, human};
 use crate::home::Config;
 use crate::migrate::Difference;
@@ -74,10 +75,9 @@ pub(super) fn run(
         console.warn(&format!("{what}: {names}"));
     }
     if let Some(better) = better {
-        let then = better.at.to_zoned_datetime(ctx.clock.time_zone());
         console.note(&format!(
             "The pack of {} is whole, and stays the one that `wbhome migrate status` tells of: {}",
-            then.strftime("%Y-%m-%d %H:%M"),
+            moment(better.at, ctx),
             human::path(&better.path)
         ));
     }
@@ -148,11 +148,10 @@ fn write_finished(out: &mut String, finished: &Finished, console: &Console, ctx:
 
 /// What `migrate status` says of the pack.
 pub(super) fn write_packed(out: &mut String, packed: &Finished, ctx: &Context) {
-    let then = packed.at.to_zoned_datetime(ctx.clock.time_zone());
     let _ = writeln!(
         out,
         "\nThe original was packed {} into {}, {}.",
-        then.strftime("%Y-%m-%d %H:%M"),
+        moment(packed.at, ctx),
         human::path(&packed.path),
         human::size(packed.bytes)
     );

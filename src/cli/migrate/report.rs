@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::super::output::{Console, FAINT, STRONG, WARNING, styled};
+use super::super::output::{Console, STRONG, WARNING, styled};
+use super::super::shortened::more;
 use super::super::{findings, followed};
 use crate::base::wire::WirePath;
 use crate::base::{Context, human};
@@ -182,14 +183,7 @@ fn write_skipped(out: &mut String, skipped: &[&Skipped]) {
         let _ = writeln!(out, "  {}   {reason}", human::path(&skipped.path));
     }
     if skipped.len() > NAMED {
-        let _ = writeln!(
-            out,
-            "  {}",
-            styled(
-                FAINT,
-                format!("… {} more", human::count((skipped.len() - NAMED) as u64))
-            )
-        );
+        let _ = writeln!(out, "  {}", more(skipped.len() - NAMED, ""));
     }
 }
 
@@ -202,14 +196,7 @@ fn write_names(out: &mut String, title: &str, names: &[WirePath]) {
         let _ = writeln!(out, "  {}", human::path(name));
     }
     if names.len() > NAMED {
-        let _ = writeln!(
-            out,
-            "  {}",
-            styled(
-                FAINT,
-                format!("… {} more", human::count((names.len() - NAMED) as u64))
-            )
-        );
+        let _ = writeln!(out, "  {}", more(names.len() - NAMED, ""));
     }
 }
 

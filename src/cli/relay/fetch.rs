@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use super::super::history::moment;
 use super::*;
 use crate::base::human;
+use crate::cli::when::moment;
 use crate::relay::fetch::{self, Plan, Request};
 use crate::relay::{Holder, Odd, Sender};
 

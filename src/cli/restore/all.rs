@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::super::history::moment;
 use super::{Global, RestoreArgs};
 use crate::backup::Kind;
 use crate::base::{Context, Error, Exit, Result, human, parse_when};
 use crate::cli::output::{Console, FAINT, STRONG, styled};
 use crate::cli::place;
+use crate::cli::shortened::{more, shown};
+use crate::cli::when::{dated, moment};
 use crate::disaster::rebuild::{self, FromGit, History, Outcome, Plan, Recovered, Request};
 
 /// So many of a kind are named when not all are.
@@ -97,10 +98,7 @@ fn counted(out: &mut String, kinds: &[Recovered]) {
 
 /// The first few, and how many more.
 fn some(names: &[String], all: bool) -> String {
-    let shown = match all || names.len() <= SHOWN + 1 {
-        true => names.len(),
-        false => SHOWN,
-    };
+    let shown = shown(names.len(), SHOWN, all);
     let mut text = names[..shown]
         .iter()
         .map(|name| human::escape(name).into_owned())
@@ -119,10 +117,9 @@ fn some(names: &[String], all: bool) -> String {
 fn write_plan(out: &mut String, plan: &Plan, ctx: &Context) {
     let _ = writeln!(
         out,
-        "{}    as of {} ({}), from {}\n",
+        "{}    as of {}, from {}\n",
         styled(STRONG, human::path(&plan.to)),
-        moment(plan.snapshot, ctx),
-        human::age(ctx.clock.now(), plan.snapshot),
+        dated(plan.snapshot, ctx),
         human::path(plan.store())
     );
     if plan.only_moves_up() {
@@ -226,10 +223,9 @@ fn warn(outcome: &Outcome, told: &[String], console: &Console, ctx: &Context) {
 fn write(out: &mut String, outcome: &Outcome, all: bool, ctx: &Context) {
     let _ = writeln!(
         out,
-        "{}    as of {} ({}), from {}\n",
+        "{}    as of {}, from {}\n",
         styled(STRONG, human::path(&outcome.to)),
-        moment(outcome.snapshot, ctx),
-        human::age(ctx.clock.now(), outcome.snapshot),
+        dated(outcome.snapshot, ctx),
         human::path(&outcome.store)
     );
     counted(out, &outcome.kinds);
@@ -291,10 +287,7 @@ fn write(out: &mut String, outcome: &Outcome, all: bool, ctx: &Context) {
 fn write_git(out: &mut String, git: &FromGit, all: bool, ctx: &Context) {
     let rest = format!("from git, {}, {}", git.tip.short, moment(git.tip.at, ctx));
     line(out, "newer", git.files.len() as u64, &rest);
-    let shown = match all || git.files.len() <= SHOWN + 1 {
-        true => git.files.len(),
-        false => SHOWN,
-    };
+    let shown = shown(git.files.len(), SHOWN, all);
     for file in &git.files[..shown] {
         let _ = writeln!(
             out,
@@ -305,13 +298,8 @@ fn write_git(out: &mut String, git: &FromGit, all: bool, ctx: &Context) {
         );
     }
     if shown < git.files.len() {
-        let more = human::count((git.files.len() - shown) as u64);
-        let _ = writeln!(
-            out,
-            "{:23}{}",
-            "",
-            styled(FAINT, format!("… {more} more: -v"))
-        );
+        let more = more(git.files.len() - shown, ": -v");
+        let _ = writeln!(out, "{:23}{more}", "");
     }
     if !git.text_only.is_empty() {
         let names = some(&git.text_only, all);

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::super::history::moment;
 use super::{From, Global, RestoreArgs, WOULD, back};
 use crate::backup::Store;
 use crate::backup::bring_back::{self, Outcome, Plan, Request};
 use crate::base::{Context, Error, Exit, Result, human, parse_when};
 use crate::cli::output::{Console, STRONG, styled};
 use crate::cli::place;
+use crate::cli::when::{dated, moment};
 use crate::home::Home;
 use crate::sessions::reconcile;
 
@@ -126,10 +126,9 @@ fn write(out: &mut String, plan: &Plan, ctx: &Context) {
     };
     let _ = writeln!(
         out,
-        "{}  as of {} ({}), from {from}",
+        "{}  as of {}, from {from}",
         styled(STRONG, human::name(plan.session.as_str())),
-        moment(plan.at, ctx),
-        human::age(ctx.clock.now(), plan.at),
+        dated(plan.at, ctx),
     );
     if let Some(was) = &plan.was {
         let _ = writeln!(out, "It was called {} then.", human::name(was));
