@@ -16,7 +16,6 @@ use crate::home::Config;
 use crate::relay::export::{
     self, Finding, Item, Kind, Outcome, Part, Plan, Refused, Request, Wanted,
 };
-use crate::secrets::Check;
 
 /// So many findings of an item are named when not all are.
 const NAMED: usize = 20;
@@ -63,9 +62,7 @@ pub(super) fn run(
         on_find: config.secrets.on_find,
         level: config.archive.level,
     };
-    let own = config.secrets.rules.as_ref();
-    let own = own.map(|rules| home.root().join(rules));
-    let check = Check::load(own.as_deref(), &config.secrets.allow)?;
+    let check = place::secrets(&home, &config)?;
     if global.dry_run {
         let plan = export::plan(&home, &request, &check, ctx)?;
         tell(&plan.items, &plan.held_back, &plan.refused, global, console);

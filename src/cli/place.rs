@@ -1,18 +1,25 @@
 //! Which home a command line means, and opening it.
 
+mod relay;
+mod state;
+
 use std::path::{Path, PathBuf};
 
+pub(super) use self::relay::{
+    device, known_device, leases, leases_to_show, open_relay, relay_dir, relay_setting, set_relay,
+    user_data,
+};
+pub(super) use self::state::{StateArgs, agents, agents_or_refuse, state_folders, unsaved_state};
 use super::args::Global;
 use super::index;
 use super::output::Console;
 use crate::backup;
 pub(super) use crate::base::human::quoted;
 use crate::base::{Context, Error, Result};
-use crate::disk::{self, FileKind};
+use crate::disk;
 use crate::history;
-use crate::home::{self, Config, Home, Leases, LockedHome};
-use crate::relay;
-use crate::state::{self, Agent};
+use crate::home::{self, Config, Home, LockedHome};
+use crate::secrets::Check;
 
 /// The user's own folder.
 pub(super) fn user_home() -> Option<PathBuf> {
@@ -131,90 +138,6 @@ pub(super) fn open(global: &Global) -> Result<Home> {
     open_found(global).map(|(home, _)| home)
 }
 
-/// Where the agent application keeps its own folder.
-#[derive(Debug, clap::Args)]
-pub(super) struct StateArgs {
-    /// The agent application's own folder, which follows [default: ~/.workbuddy and ~/.workbuddy-ai, where they mention it]
-    #[arg(long, value_name = "DIR", conflicts_with = "no_state", value_hint = clap::ValueHint::DirPath)]
-    state: Option<PathBuf>,
-    /// Leave the agent application's own folder as it is, and do not look for running agents
-    #[arg(long)]
-    no_state: bool,
-}
-
-impl StateArgs {
-    /// Whether a folder was named.
-    pub fn is_named(&self) -> bool {
-        self.state.is_some()
-    }
-
-    /// The folder that was named, or those that the settings of the home or the user's own folder hold.
-    pub fn folders(&self, home: &Home, console: &Console) -> Result<Vec<PathBuf>> {
-        match self.no_state || self.is_named() {
-            true => self.usual_folders(console),
-            false if user_home().is_none() && Config::load(home)?.state.dir.is_none() => {
-                self.usual_folders(console)
-            }
-            false => state_folders(home),
-        }
-    }
-
-    /// The flags, to be typed once more.
-    pub fn again(&self) -> String {
-        match &self.state {
-            _ if self.no_state => " --no-state".to_owned(),
-            Some(folder) => format!(" --state {}", quoted(folder)),
-            None => String::new(),
-        }
-    }
-
-    /// Like [`StateArgs::folders`], without a home whose settings could say more.
-    pub fn usual_folders(&self, console: &Console) -> Result<Vec<PathBuf>> {
-        if user_home().is_none() && !self.no_state && !self.is_named() {
-            console.warn(
-                "HOME is not set, so the agent application's own folder is not looked for: --state DIR names it, --no-state leaves it alone",
-            );
-        }
-        match &self.state {
-            _ if self.no_state => Ok(Vec::new()),
-            Some(folder) if !crate::disk::is_folder(&crate::disk::real_path(folder)?) => {
-                Err(Error::failed("there is no state folder:").at(folder))
-            }
-            Some(folder) => Ok(vec![folder.clone()]),
-            None => Ok(user_home()
-                .as_deref()
-                .map(crate::state::folders_in)
-                .unwrap_or_default()),
-        }
-    }
-}
-
-/// The application's own folders: the one that the settings of the home name, else the usual ones that exist. A home
-/// that was merely found is not obeyed in this either.
-///
-/// # Errors
-/// Settings that are not understood, or that name a folder that is not there.
-pub(super) fn state_folders(home: &Home) -> Result<Vec<PathBuf>> {
-    let user_home = user_home();
-    let set = match home.is_trusted() {
-        true => Config::load(home)?.state.dir,
-        false => None,
-    };
-    let Some(set) = set else {
-        let usual = user_home.as_deref().map(state::folders_in);
-        return Ok(usual.unwrap_or_default());
-    };
-    let folder = as_set(home, &set);
-    let why = match disk::stat(&disk::real_path(&folder)?)? {
-        Some(meta) if meta.kind == FileKind::Folder => return Ok(vec![folder]),
-        Some(meta) => format!("the state folder is {}:", meta.kind.described()),
-        None => "there is no state folder:".to_owned(),
-    };
-    Err(Error::failed(why)
-        .at(&folder)
-        .hint("[state] dir in wbhome.toml names it"))
-}
-
 /// Where the repository lies when it is not in the home: `[git] dir`, with `~` as people write it.
 pub(super) fn git_dir(config: &Config) -> Option<PathBuf> {
     let dir = config.git.dir.as_deref()?;
@@ -229,128 +152,6 @@ fn as_set(home: &Home, path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), user_home()) {
         (Ok(rest), Some(user_home)) => user_home.join(rest),
         _ => home.root().join(path),
-    }
-}
-
-/// The user's own data folder: `$XDG_DATA_HOME`, else `~/.local/share`.
-///
-/// # Errors
-/// When neither is known.
-pub(super) fn user_data() -> Result<PathBuf> {
-    let set = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
-    set.filter(|data| data.is_absolute())
-        .or_else(|| user_home().map(|home| home.join(".local/share")))
-        .ok_or_else(|| {
-            Error::failed("HOME is not set, so it can not be known which device this is")
-                .hint("set HOME (cron and systemd do), or XDG_DATA_HOME")
-        })
-}
-
-/// The folder that the settings name as the relay, as an absolute path.
-///
-/// # Errors
-/// Settings that are not understood.
-pub(super) fn relay_dir(home: &Home) -> Result<Option<PathBuf>> {
-    let dir = Config::load(home)?.relay.dir;
-    Ok(dir.map(|dir| as_set(home, &dir)))
-}
-
-/// The relay that the settings name; `None` when they name none. That of a home that was merely found is not obeyed.
-///
-/// # Errors
-/// Settings that are not understood, or that name a folder and no mode.
-pub(super) fn relay_setting(home: &Home) -> Result<Option<relay::Setting>> {
-    let set = Config::load(home)?.relay;
-    let Some(dir) = set.dir.filter(|_| home.is_trusted()) else {
-        return Ok(None);
-    };
-    let mode = set.mode.ok_or_else(|| {
-        Error::failed("[relay] names a folder and no mode, in")
-            .at(home.config_file())
-            .hint("`wbhome relay init DIR --mode clone|hardlink|symlink` sets it, and says what each means")
-    })?;
-    Ok(Some(relay::Setting {
-        dir: as_set(home, &dir),
-        mode,
-        logs: set.logs,
-    }))
-}
-
-/// The relay that the settings name.
-///
-/// # Errors
-/// None named, and what [`relay_setting`] refuses; a home that was merely found.
-pub(super) fn set_relay(home: &Home) -> Result<relay::Setting> {
-    refuse_untrusted(home)?;
-    relay_setting(home)?.ok_or_else(|| {
-        Error::failed("no relay is set in").at(home.config_file()).hint(
-            "`wbhome relay init DIR --mode clone` makes one in a folder that a sync client carries",
-        )
-    })
-}
-
-/// Who holds the leases of the sessions of a home, for whoever is about to change some. A home that was merely found is
-/// looked at as well: more than a refusal does not come of it. Where it can not be learned which device this is, the
-/// refusals say so.
-///
-/// # Errors
-/// Settings that are not understood.
-pub(super) fn leases(home: &Home, ctx: &Context) -> Result<Leases> {
-    let dir = Config::load(home)?.relay.dir;
-    let dir = dir.map(|dir| as_set(home, &dir));
-    let device = match dir {
-        Some(_) => known_device(),
-        None => Ok(None),
-    };
-    Ok(relay::gate(home, dir.as_deref(), &device, ctx))
-}
-
-/// The same for whoever only looks: what can not be read is a warning.
-pub(super) fn leases_to_show(home: &Home, console: &Console, ctx: &Context) -> Leases {
-    let leases = leases(home, ctx).unwrap_or_else(|error| {
-        console.warn(&format!("who holds a lease is not known: {error}"));
-        Leases::default()
-    });
-    if let Some(unknown) = leases.unknown() {
-        let why = &unknown.why;
-        console.warn(&format!(
-            "it is not known which device this is, and so which leases are its own: {why}"
-        ));
-        unknown.hints.iter().for_each(|hint| console.hint(hint));
-    }
-    leases
-}
-
-/// This device, as long as it is known: nothing is made.
-///
-/// # Errors
-/// Where that stands can not be read, or is not known.
-pub(super) fn known_device() -> Result<Option<home::Device>> {
-    home::Device::known(&user_data()?)
-}
-
-/// The same for whoever only looks: that it can not be learned is a warning.
-pub(super) fn device(console: &Console) -> Option<home::Device> {
-    known_device().unwrap_or_else(|error| {
-        console.warn(&format!(
-            "it is not known which device this is, and so which leases are its own: {error}"
-        ));
-        for hint in error.hints() {
-            console.hint(hint);
-        }
-        None
-    })
-}
-
-/// Opens the relay of a home, which the settings name and which is bound to it.
-///
-/// # Errors
-/// None named; what [`relay::Relay::open`] refuses.
-pub(super) fn open_relay(home: &Home) -> Result<relay::Relay> {
-    let setting = set_relay(home)?;
-    match known_device()? {
-        Some(device) => relay::Relay::open(home, &setting, device),
-        None => Err(relay::not_bound(&setting.dir)),
     }
 }
 
@@ -377,6 +178,16 @@ pub(super) fn stores(home: &Home) -> Result<Vec<PathBuf>> {
     }
 }
 
+/// What says what may not leave: the rules and what is called harmless, as the settings have it.
+///
+/// # Errors
+/// Those that are not understood.
+pub(super) fn secrets(home: &Home, config: &Config) -> Result<Check> {
+    let own = config.secrets.rules.as_ref();
+    let own = own.map(|rules| home.root().join(rules));
+    Check::load(own.as_deref(), &config.secrets.allow)
+}
+
 /// What a backup goes by: the settings, and where the history stands.
 ///
 /// # Errors
@@ -397,64 +208,6 @@ pub(super) fn backup_request(home: &Home) -> Result<backup::run::Request> {
         exclude: config.state.exclude,
         explain: false,
     })
-}
-
-/// A folder of the application that exists, and that no setting says to save.
-///
-/// # Errors
-/// Settings that are not understood.
-pub(super) fn unsaved_state(home: &Home) -> Result<Option<PathBuf>> {
-    Ok(match Config::load(home)?.state.dir {
-        Some(_) => None,
-        None => user_home().and_then(|user_home| state::folders_in(&user_home).into_iter().next()),
-    })
-}
-
-/// Every process that the application has noted, for whoever is about to change something.
-///
-/// # Errors
-/// When it can not be learned: then somebody may be at work anywhere.
-pub(super) fn agents_or_refuse(home: &Home) -> Result<Vec<Agent>> {
-    let refused = |error: Error| {
-        let hints = error.hints().to_vec();
-        let set = "[state] dir in wbhome.toml names the folder of the application";
-        let refused = Error::failed(format!(
-            "who is running is not known, so nothing was changed: {error}"
-        ));
-        let hinted = hints.iter().any(|hint| hint.contains("[state] dir"));
-        let hints = hints.into_iter().chain((!hinted).then(|| set.to_owned()));
-        hints.fold(refused, |refused, hint| refused.hint(hint))
-    };
-    let mut found = Vec::new();
-    for folder in state_folders(home).map_err(refused)? {
-        found.extend(state::agents(&folder).map_err(refused)?);
-    }
-    Ok(found)
-}
-
-/// Every process that the application has noted. What can not be read is a warning: whoever only looks goes on without.
-pub(super) fn agents(home: &Home, console: &Console) -> Vec<Agent> {
-    let warn = |error: Error| {
-        console.warn(&format!(
-            "who is running is not known: {error}{}",
-            error
-                .hints()
-                .first()
-                .map(|hint| format!(" ({hint})"))
-                .unwrap_or_default()
-        ));
-    };
-    let folders = state_folders(home).unwrap_or_else(|error| {
-        warn(error);
-        Vec::new()
-    });
-    let read = |folder: &Path| {
-        state::agents(folder).unwrap_or_else(|error| {
-            warn(error);
-            Vec::new()
-        })
-    };
-    folders.iter().flat_map(|folder| read(folder)).collect()
 }
 
 /// Commands that write into the index, or keep it in a commit.

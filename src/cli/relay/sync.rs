@@ -1,10 +1,8 @@
 //! `wbhome relay sync`.
 
 use super::*;
-use crate::cli::complete;
 use crate::home::{self, Config, Home, OnFind};
 use crate::relay::sync::{self, Request};
-use crate::secrets::Check;
 
 /// Make the relay hold exactly the sessions that carry a sync tag
 ///
@@ -17,7 +15,7 @@ use crate::secrets::Check;
   wbhome relay sync --ours 20240603_crawler     the version here counts; the other one goes to the trash")]
 pub(super) struct SyncArgs {
     /// Only sessions with this sync tag
-    #[arg(long, value_name = "TAG")]
+    #[arg(long, value_name = "TAG", add = complete::sync_tags())]
     tag: Option<String>,
     /// Let the version here count where somebody has changed the relay; what stood there goes to the trash. Needs the lease
     #[arg(long, value_name = "SESSION", add = complete::sessions())]
@@ -29,15 +27,14 @@ pub(super) struct SyncArgs {
 /// # Errors
 /// Settings or rules that are not understood.
 pub(in crate::cli) fn request(home: &Home, tag: Option<String>) -> Result<Request> {
-    let secrets = Config::load(home)?.secrets;
-    let own = secrets.rules.as_ref().map(|rules| home.root().join(rules));
+    let config = Config::load(home)?;
     Ok(Request {
         tag,
         ours: Vec::new(),
-        check: Some(Check::load(own.as_deref(), &secrets.allow)?),
+        check: Some(place::secrets(home, &config)?),
         search: true,
         all_may_leave: false,
-        on_find: secrets.on_find,
+        on_find: config.secrets.on_find,
     })
 }
 
