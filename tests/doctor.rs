@@ -1045,6 +1045,10 @@ fn rules_for_secrets_that_are_not_there() {
     let check = finds(&place, "secrets", "error", "mine.toml");
     type_in(&place, &check, "sed -i /mine.toml/d").expect(0);
     assert!(is_ok(&place, "secrets"));
+    // Nobody reads them below the user's own folder.
+    std::fs::write(place.user_home().join("mine.toml"), "").unwrap();
+    place.put_home("wbhome.toml", "[secrets]\nrules = \"~/mine.toml\"\n");
+    finds(&place, "secrets", "error", "~/mine.toml");
     place.put_home("wbhome.toml", "[secrets]\nallow = [\"zzz\"]\n");
     let check = finds(&place, "secrets", "error", "is no digest");
     type_in(&place, &check, "sed -i /zzz/d").expect(0);

@@ -28,12 +28,7 @@ pub(super) fn secrets(visit: &Visit) -> Vec<Check> {
     };
     let path = visit.home.config_file();
     let own = config.secrets.rules.as_ref();
-    let own = own.map(
-        |own| match (own.strip_prefix("~"), &visit.request.user_home) {
-            (Ok(rest), Some(user_home)) => user_home.join(rest),
-            _ => visit.home.root().join(own),
-        },
-    );
+    let own = own.map(|own| visit.home.root().join(own));
     let mut checks = Vec::new();
     if let Some(own) = &own
         && let Err(error) = Rules::load(Some(own))
