@@ -871,10 +871,12 @@ fn a_conversion_takes_nothing_that_is_not_ours() {
         let temporary = format!("relay/{OTHER}/artifacts/.wbhome-tmp-0123456789abcdef");
         place.put(&temporary, "of another device");
         place.ok(["relay", "init", "relay", "--mode", "symlink", "-q"]);
-        place
-            .run(["relay", "sync"])
-            .expect(3)
-            .says(&["logs/theirs.log: added there"]);
+        place.run(["relay", "sync"]).expect(3).says(&[
+            "logs/theirs.log: added there",
+            &format!("relay fetch {CRAWLER} --to DIR"),
+            &format!("what lies in the relay's {OTHER} under a temporary name"),
+            &format!("relay sync --ours {OTHER} puts it into the trash"),
+        ]);
         assert_eq!(
             place.text(format!("relay/{CRAWLER}/logs/theirs.log")),
             "theirs"

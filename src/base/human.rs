@@ -184,6 +184,15 @@ pub fn argument(id: impl AsRef<Path>) -> String {
     }
 }
 
+/// The id, and the options of the command behind it: before it, where nothing can be an option behind it.
+pub fn argument_with(id: &str, options: &str) -> String {
+    let argument = argument(id);
+    match id.starts_with('-') {
+        true => format!("{options} {argument}"),
+        false => format!("{argument} {options}"),
+    }
+}
+
 /// `$'a\x1b'`, as bash and zsh read it.
 fn coded(name: &[u8]) -> String {
     let mut out = String::from("$'");
@@ -292,6 +301,9 @@ mod tests {
             ("a-b", "a-b"),
         ] {
             assert_eq!(super::argument(id), argument);
+        }
+        for (id, typed) in [("a b", "'a b' --from git"), ("-x", "--from git -- -x")] {
+            assert_eq!(super::argument_with(id, "--from git"), typed);
         }
     }
 

@@ -56,26 +56,23 @@ pub(super) fn not_there(home: &Home, id: &SessionId) -> Error {
                 .hint("put the file itself there"),
         },
         Some(Status::Removed) => Error::failed(format!("`{name}` has been removed")).hint(format!(
-            "`wbhome restore {} --from trash` brings it back, unless the trash was emptied",
-            human::quoted(id.as_str().as_ref())
+            "`wbhome restore {}` brings it back, unless the trash was emptied",
+            human::argument_with(id.as_str(), "--from trash")
         )),
         _ => Error::failed(format!(
             "`{name}` is missing: it is indexed, and found nowhere"
         ))
         .hint("`wbhome index` looks for it again")
         .hint(format!(
-            "`wbhome restore {} --from backup` (or git) brings it back",
-            human::quoted(id.as_str().as_ref())
+            "`wbhome restore {}` (or git) brings it back",
+            human::argument_with(id.as_str(), "--from backup")
         )),
     }
 }
 
 /// An archived session has no path; what is in it can be read all the same.
 fn archived(home: &Home, id: &SessionId) -> Error {
-    let (name, typed) = (
-        human::name(id.as_str()),
-        human::quoted(id.as_str().as_ref()),
-    );
+    let (name, typed) = (human::name(id.as_str()), human::argument(id.as_str()));
     let pack = human::quoted(&home.archive_of(id));
     let sessions = human::quoted(&home.sessions());
     Error::failed(format!("`{name}` is archived"))

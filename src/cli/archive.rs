@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
@@ -213,7 +212,7 @@ fn write(out: &mut String, done: &Outcome, global: &Global, console: &Console) {
             out,
             "Back again: {} unarchive {}",
             place::again(global),
-            place::quoted(Path::new(away.id.as_str()))
+            human::argument(away.id.as_str())
         );
     }
 }

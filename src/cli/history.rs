@@ -54,7 +54,7 @@ pub(super) fn run(
 fn write(out: &mut String, log: &Log, all: bool, again: &str, ctx: &Context) {
     if log.total == 0 {
         let id = human::name(log.session.as_str());
-        let named = human::quoted(Path::new(log.session.as_str()));
+        let named = human::argument(log.session.as_str());
         let _ = writeln!(
             out,
             "No commit holds {id} yet.  Next: {again} commit {named}"

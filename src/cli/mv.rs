@@ -1,7 +1,6 @@
 //! `wbhome mv`: another name for a session.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
@@ -89,13 +88,16 @@ pub(super) fn run(args: MvArgs, global: &Global, console: &Console, ctx: &Contex
     };
     console.report("mv/1", &printed, |out| {
         let _ = writeln!(out, "{} is {} now\n", human::name(&old), human::name(&new));
-        let undo = format!(
-            "{} mv {} {}{}",
-            place::again(global),
-            place::quoted(Path::new(&new)),
-            place::quoted(Path::new(&old)),
-            args.state.again()
-        );
+        let names = match new.starts_with('-') {
+            true => format!(
+                "-- {} {}",
+                human::quoted(new.as_ref()),
+                human::quoted(old.as_ref())
+            ),
+            false => format!("{} {}", human::quoted(new.as_ref()), human::argument(&old)),
+        };
+        let (again, state) = (place::again(global), args.state.again());
+        let undo = format!("{again} mv{state} {names}");
         write(out, &outcome, &undo, console.verbose);
     })?;
     Ok(outcome.exit())

@@ -1,7 +1,6 @@
 //! `wbhome unarchive`: sessions out of their packs.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use clap::Args;
 
@@ -109,7 +108,7 @@ fn warn(session: &Done, home: &Home, global: &Global, console: &Console) {
             place::again(global),
             folder(was),
             folder(session.id.as_str()),
-            place::quoted(Path::new(session.id.as_str()))
+            human::argument(session.id.as_str())
         ));
     }
 }

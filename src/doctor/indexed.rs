@@ -125,7 +125,7 @@ pub(super) fn index(visit: &Visit) -> Vec<Check> {
         let check = Check::warning(NAME, says).cure(back(visit, one));
         checks.push(check.hint(format!(
             "when it is meant to be gone: `wbhome rm {}`",
-            human::quoted(Path::new(one.as_str()))
+            human::argument(one.as_str())
         )));
     }
     if checks.is_empty() {
@@ -206,8 +206,8 @@ fn back(visit: &Visit, id: &SessionId) -> String {
             list::held(&store, id).ok()??.packed
         };
         stores.iter().find_map(has)?;
-        let id = human::quoted(Path::new(id.as_str()));
-        Some(format!("wbhome restore {id} --from backup"))
+        let typed = human::argument_with(id.as_str(), "--from backup");
+        Some(format!("wbhome restore {typed}"))
     };
     let from_git = || {
         let repository = Repository::open(visit.home).ok()??;

@@ -326,14 +326,14 @@ fn tell_backup(stage: &mut Stage, done: &backing::Outcome) {
             "{} holds less than it did ({}); its former pack is kept",
             shrunken.what, shrunken.why
         );
-        let quoted = human::quoted(Path::new(&shrunken.what));
+        let quoted = human::argument(&shrunken.what);
         stage.warn(
             message,
             &format!("if that is right: `wbhome backup accept {quoted}`"),
         );
     }
     for gone in done.missing.iter().filter(|gone| is_due(gone.since)) {
-        let quoted = human::quoted(Path::new(&gone.what));
+        let quoted = human::argument(&gone.what);
         stage.warn(
             format!("{} is not there any more; its last pack is kept", gone.what),
             &format!("if it is gone for good: `wbhome backup accept {quoted}`"),

@@ -12,6 +12,7 @@ use super::place::Relay;
 use super::strangers::Stranger;
 use crate::base::Exit;
 use crate::base::wire::WirePath;
+use crate::disk;
 use crate::home::RelayMode;
 use crate::secrets::Check;
 
@@ -168,6 +169,17 @@ impl Session {
             (true, _) => "changed on both sides",
             (false, _) => "changed there",
         }
+    }
+
+    /// Whether nothing but files under temporary names differs there, which neither a fetch nor a take looks at.
+    pub fn differs_in_temporary_names(&self) -> bool {
+        self.differences.iter().all(|one| {
+            let name = one.path.file_name();
+            name.is_some_and(|name| {
+                let name = name.as_encoded_bytes();
+                name.starts_with(disk::TEMPORARY_PREFIX.as_bytes())
+            })
+        })
     }
 
     /// Cuts off each name at a secret that it holds.

@@ -173,13 +173,16 @@ fn meant(home: &Home, relay: &Relay, query: &str) -> Result<SessionId> {
         return Ok(id);
     }
     let name = human::name(id.as_str());
-    let quoted = human::quoted(Path::new(id.as_str()));
+    let (quoted, kept) = (
+        human::argument(id.as_str()),
+        human::argument_with(id.as_str(), "--no-sync-tag"),
+    );
     let own = relay.devices.own();
     Err(match own.is_some_and(|own| own.sessions.contains_key(id.as_str())) {
         true => Error::failed(format!(
             "`{name}` is not in the relay any more: another device, or somebody, has deleted what this home had sent"
         ))
-        .hint(format!("to follow: `wbhome rm {quoted}`, or without its sync tag it stays here: `wbhome label {quoted} --no-sync-tag`"))
+        .hint(format!("to follow: `wbhome rm {quoted}`, or without its sync tag it stays here: `wbhome label {kept}`"))
         .hint(format!("to send it again: `wbhome relay sync --ours {quoted}`")),
         false => Error::failed(format!("the relay has no version of `{name}`:"))
             .at(&relay.path)

@@ -90,8 +90,8 @@ fn look_at(home: &Home, index: &Index, id: &SessionId, at_work: &AtWork) -> Resu
     if status == Some(Status::Removed) && !here && archive.is_none() {
         let hint = match is_in_trash(home, id)? {
             true => format!(
-                "`wbhome restore {} --from trash` brings it back",
-                human::quoted(Path::new(id.as_str()))
+                "`wbhome restore {}` brings it back",
+                human::argument_with(id.as_str(), "--from trash")
             ),
             false => "it is not in the trash any more; a backup may hold it".to_owned(),
         };

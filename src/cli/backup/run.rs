@@ -82,7 +82,7 @@ fn warn(outcome: &Outcome, console: &Console, global: &Global, ctx: &Context) {
             moment(shrunken.since, ctx),
             human::name(&shrunken.pack)
         ));
-        let id = human::quoted(Path::new(&shrunken.what));
+        let id = human::argument(&shrunken.what);
         console.hint(&format!("if that is right: {again} backup accept {id}"));
     }
     if let Some(message) = newly_missing(outcome) {

@@ -1,7 +1,6 @@
 //! What a sync has done, told to a person.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use super::*;
 use crate::relay::{Difference, Happened, Leak, Outcome, Session, State, Why};
@@ -167,33 +166,32 @@ pub(super) fn warn(told: &Outcome, warns: bool, global: &Global, console: &Conso
 /// What can be done, once for each kind.
 pub(super) fn hints(told: &Outcome, again: &str) -> Vec<String> {
     let first = |why: Why| told.stuck().find(|session| session.why == Some(why));
-    let quoted = |session: &Session| place::quoted(Path::new(&session.id));
+    let quoted = |session: &Session| human::argument(&session.id);
+    let with = |session: &Session, options| human::argument_with(&session.id, options);
     let mut hints = Vec::new();
     if let Some(session) = first(Why::Secret) {
-        let id = quoted(session);
+        let id = human::name(&session.id);
         hints.push(format!("take the secret out of the file; or, if it is none, put its digest into allow = [] of [secrets] in wbhome.toml; {id} waits until then"));
     }
-    // A whole version stands there, or nothing does, or something that is no session.
-    let kinds = [
-        ("changed", false),
-        ("deleted there", true),
-        ("strange", true),
-    ];
+    // A whole version stands there, or nothing does, or something that is no session, or what bears no name of its own.
     let kind = |session: &Session| match (session.detail.is_some(), session.word()) {
         (true, _) => "strange",
         (false, "deleted there") => "deleted there",
+        _ if session.differs_in_temporary_names() => "aside",
         _ => "changed",
     };
-    for (what, only_ours) in kinds {
+    for what in ["changed", "aside", "deleted there", "strange"] {
         let mut all = told.stuck().filter(|s| s.why == Some(Why::ChangedThere));
         let Some(session) = all.find(|session| kind(session) == what) else {
             continue;
         };
         let id = quoted(session);
-        hints.push(match only_ours {
-            false => format!("{again} relay fetch {id} --to DIR shows what stands there; {again} relay take {id} makes it the home's; {again} relay sync --ours {id} replaces it"),
-            true if what == "strange" => format!("{again} relay sync --ours {id} puts the session in its place; what stands there goes to the trash"),
-            true => format!("{again} relay sync --ours {id} sends it again; {again} label {id} --no-sync-tag keeps it here alone; {again} rm {id} removes it here, too"),
+        let (to, kept) = (with(session, "--to DIR"), with(session, "--no-sync-tag"));
+        hints.push(match what {
+            "changed" => format!("{again} relay fetch {to} shows what stands there; {again} relay take {id} makes it the home's; {again} relay sync --ours {id} replaces it"),
+            "aside" => format!("what lies in the relay's {id} under a temporary name is nothing that this home has sent, and no fetch or take looks at it: give it a name of its own there, if it is of use; {again} relay sync --ours {id} puts it into the trash"),
+            "strange" => format!("{again} relay sync --ours {id} puts the session in its place; what stands there goes to the trash"),
+            _ => format!("{again} relay sync --ours {id} sends it again; {again} label {kept} keeps it here alone; {again} rm {id} removes it here, too"),
         });
     }
     if first(Why::Name).is_some() {
@@ -204,12 +202,12 @@ pub(super) fn hints(told: &Outcome, again: &str) -> Vec<String> {
         hints.push(format!("{again} mv {id} NEW gives it another name"));
     }
     if let Some(session) = first(Why::MissingHere) {
-        let id = quoted(session);
-        hints.push(format!("{again} check says what is known of {id}; its files in the relay stay until it is back, or until {again} rm {id} says that it is meant to be gone (where the index does not know it any more: until its folder there is removed)"));
+        let (id, name) = (quoted(session), human::name(&session.id));
+        hints.push(format!("{again} check says what is known of {name}; its files in the relay stay until it is back, or until {again} rm {id} says that it is meant to be gone (where the index does not know it any more: until its folder there is removed)"));
     }
     if let Some(session) = first(Why::EmptiedHere) {
-        let id = quoted(session);
-        hints.push(format!("{again} restore {id} --from git (or backup) brings its files back; if they are meant to be gone: {again} relay sync --ours {id}"));
+        let (id, lost) = (quoted(session), with(session, "--from git"));
+        hints.push(format!("{again} restore {lost} (or backup) brings its files back; if they are meant to be gone: {again} relay sync --ours {id}"));
     }
     hints
 }

@@ -261,7 +261,7 @@ fn is_logs(entry: &Entry) -> bool {
 }
 
 fn missing(id: &SessionId, shown: &Path) -> Error {
-    let typed = human::quoted(Path::new(id.as_str()));
+    let typed = human::argument(id.as_str());
     Error::failed("there is no")
         .at(shown)
         .hint(format!("`wbhome show {typed}/` lists what is there"))

@@ -87,12 +87,8 @@ impl Source {
         context.progress.stage("unpacking", total);
         let unpacked = pack::unpack(pack, &dir, Limits::default(), context);
         context.progress.finish();
-        let typed = human::quoted(Path::new(id.as_str()));
-        unpacked.map_err(|e| {
-            e.hint(format!(
-                "`wbhome restore {typed} --from backup` may have a sound one"
-            ))
-        })?;
+        let typed = human::argument_with(id.as_str(), "--from backup");
+        unpacked.map_err(|e| e.hint(format!("`wbhome restore {typed}` may have a sound one")))?;
         Ok(Source {
             dir,
             from: From::Archive,

@@ -17,7 +17,7 @@ pub(super) fn refuse_archived(home: &Home, id: &SessionId, here: bool) -> Result
     if here || !disk::exists(&home.archive_of(id)) {
         return Ok(());
     }
-    let quoted = human::quoted(Path::new(id.as_str()));
+    let quoted = human::argument(id.as_str());
     Err(
         Error::failed(format!("`{}` is archived", human::name(id.as_str())))
             .hint(format!(
@@ -191,7 +191,7 @@ impl Plan {
     }
 
     fn going_back(&self, relay: &Relay) -> Error {
-        let quoted = human::quoted(Path::new(self.session.as_str()));
+        let quoted = human::argument(self.session.as_str());
         Error::failed("holds what this home has sent; taking it would go back to that:")
             .at(relay.path.join(self.session.as_str()))
             .hint("`wbhome relay sync` sends what is here")

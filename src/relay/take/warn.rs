@@ -1,7 +1,5 @@
 //! What a person should know of a version that nothing speaks against.
 
-use std::path::Path;
-
 use super::super::names::bad_names;
 use super::Plan;
 use crate::base::human;
@@ -16,9 +14,9 @@ impl Plan {
         if self.new || self.sync_tag.is_some() || entry.and_then(Entry::sync_tag).is_some() {
             return;
         }
-        let quoted = human::quoted(Path::new(self.session.as_str()));
+        let typed = human::argument_with(self.session.as_str(), "--sync-tag TAG");
         self.warnings.push(format!(
-            "it carries no sync tag, so that it does not travel from here: `wbhome label {quoted} --sync-tag TAG` gives it one"
+            "it carries no sync tag, so that it does not travel from here: `wbhome label {typed}` gives it one"
         ));
     }
 
