@@ -294,16 +294,24 @@ fn every_kind_of_file_is_right() {
 /// A clone, as `docs/disaster.md` says to make it, has every file byte for byte.
 fn clone_holds(place: &Place, held: &[String]) {
     let (from, to) = (place.home(), place.path("clone"));
-    let empty = "--attr-source=4b825dc642cb6eb9a060e54bf8d69288fbee4904";
     let (of, at) = (from.to_str().unwrap(), to.to_str().unwrap());
     // The person's own configuration would change line ends.
     place.put("global", "[core]\n\tautocrlf = true\n");
-    let ran = support::git::command(&place.root(), &[empty, "clone", "-q"])
-        .args(["-c", "core.autocrlf=false", "-c", "core.eol=lf", of, at])
-        .env("GIT_CONFIG_GLOBAL", place.path("global"))
-        .output()
-        .unwrap();
-    support::Ran::of(ran).expect(0);
+    let git = |folder: &Path, args: &[&str]| {
+        let ran = support::git::command(folder, args)
+            .env("GIT_CONFIG_GLOBAL", place.path("global"))
+            .output()
+            .unwrap();
+        support::Ran::of(ran).expect(0);
+    };
+    let clone = ["clone", "-q", "--no-checkout", "-c", "core.autocrlf=false"];
+    git(&place.root(), &[&clone[..], &[of, at]].concat());
+    std::fs::create_dir_all(to.join(".git/info")).unwrap();
+    place.put(
+        "clone/.git/info/attributes",
+        "* -text -filter -ident -working-tree-encoding\n",
+    );
+    git(&to, &["checkout", "-q", "HEAD", "--", "."]);
     for name in held {
         let (one, other) = (from.join(name), to.join(name));
         match std::fs::read_link(&one) {
