@@ -284,11 +284,14 @@ pub fn labels(entry: &Value) -> written::Labels {
     }
 }
 
-/// Nothing is half done: no entry in the journal, nothing that was being built.
+/// Nothing is half done: no entry in the journal, nothing that was being built, no act that says nothing of itself.
 pub fn nothing_pending(home: &Path) -> Vec<String> {
     let folders = [".wbhome/journal", ".wbhome/tmp"].map(|folder| home.join(folder));
     let left = folders.iter().flat_map(|folder| found::names(folder));
-    left.map(|path| format!("{} was left behind", path.display()))
+    let acts = found::names(&home.join(".wbhome/trash")).into_iter();
+    let silent = acts.filter(|act| !act.join("note.json").is_file());
+    left.chain(silent)
+        .map(|path| format!("{} was left behind", path.display()))
         .collect()
 }
 

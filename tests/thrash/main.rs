@@ -157,6 +157,17 @@ impl Thrash {
             let ran = thrash.command(deed, None, &[]).output().unwrap();
             assert!(ran.status.success(), "{deed:?}: {ran:?}");
         }
+        // Two travel from the beginning.
+        let tag = ["--sync-tag".to_owned(), "两台".to_owned()];
+        let ids: Vec<String> = thrash.all().into_keys().take(2).collect();
+        for id in ids {
+            let ran = thrash
+                .command(Deed::Label, Some(&id), &tag)
+                .output()
+                .unwrap();
+            assert!(ran.status.success(), "{id}: {ran:?}");
+            thrash.change(&id, |session| session.labels.told(&tag));
+        }
         thrash.agents = agents::set_to_work(&thrash.shared, &mut thrash.rng);
         thrash
     }
