@@ -289,7 +289,9 @@ pub fn nothing_pending(home: &Path) -> Vec<String> {
     let folders = [".wbhome/journal", ".wbhome/tmp"].map(|folder| home.join(folder));
     let left = folders.iter().flat_map(|folder| found::names(folder));
     let acts = found::names(&home.join(".wbhome/trash")).into_iter();
-    let silent = acts.filter(|act| !act.join("note.json").is_file());
+    // One that a kill has left empty says nothing, and holds nothing.
+    let silent =
+        acts.filter(|act| !act.join("note.json").is_file() && !found::names(act).is_empty());
     left.chain(silent)
         .map(|path| format!("{} was left behind", path.display()))
         .collect()
