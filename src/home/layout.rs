@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::SessionId;
 use crate::base::{Error, Kind, Result};
-use crate::disk::{self, Dir};
+use crate::disk::{self, Dir, FileKind};
 
 /// The newest format of a home that this program knows.
 pub const FORMAT: u64 = 1;
@@ -55,10 +55,14 @@ impl Home {
     /// Opens the home at `root`.
     ///
     /// # Errors
-    /// [`Kind::NoHome`] when it is none, [`Kind::Newer`] when a newer program has written it.
+    /// [`Kind::NoHome`] when it is none, [`Kind::Newer`] when a newer program has written it; and a home whose own
+    /// folders or files are links: what is written to them, or cleared, would be somewhere else.
     pub fn open(root: impl Into<PathBuf>, trust: Trust) -> Result<Home> {
         let root = root.into();
         let marker = read_marker(&root)?.ok_or_else(|| no_home(&root))?;
+        for name in ["sessions", "archive"] {
+            refuse_linked(&root.join(name))?;
+        }
         Ok(Home {
             root,
             trust,
@@ -236,8 +240,15 @@ pub(super) fn marker_file(root: &Path) -> PathBuf {
 
 /// Reads `.wbhome/home.json`; `None` when `root` is no home.
 pub(super) fn read_marker(root: &Path) -> Result<Option<Marker>> {
-    if !disk::is_folder(&root.join(OWN)) {
+    let own = root.join(OWN);
+    if !disk::is_folder(&own) {
         return Ok(None);
+    }
+    // What lies in there is written, cleared and removed by name.
+    let names = disk::read_dir_names(&own)?;
+    if let Some((link, _)) = names.iter().find(|(_, kind)| *kind == FileKind::Symlink) {
+        let what = "found a symbolic link where wbhome keeps what is its own:";
+        return Err(leads_out(what, &own.join(link)));
     }
     let path = marker_file(root);
     let Some(content) = disk::read_small(&path, 1 << 20)? else {
@@ -260,6 +271,23 @@ pub(super) fn read_marker(root: &Path) -> Result<Option<Marker>> {
         .hint("use the newer wbhome; nothing was touched"));
     }
     serde_json::from_value(value).map(Some).map_err(broken)
+}
+
+/// Refuses a link to a folder. One that leads nowhere does no harm, and `check` names it.
+fn refuse_linked(path: &Path) -> Result<()> {
+    let is_link = |meta: disk::Meta| meta.kind == FileKind::Symlink;
+    match disk::stat(path)?.is_some_and(is_link) && disk::is_folder(&disk::real_path(path)?) {
+        true => Err(leads_out("expected a folder, found a symbolic link:", path)),
+        false => Ok(()),
+    }
+}
+
+/// The refusal of a link that no command has made, and that would lead every command out of the home.
+fn leads_out(what: &str, path: &Path) -> Error {
+    Error::failed(what)
+        .at(path)
+        .hint("if it is a link, put the folder itself there")
+        .hint("nothing was read or changed through it")
 }
 
 fn no_home(root: &Path) -> Error {

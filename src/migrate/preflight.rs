@@ -66,9 +66,9 @@ pub(super) fn destination(settings: &Settings) -> Result<Option<Record>> {
     if names.is_empty() {
         return Ok(None);
     }
-    // One that a newer program has written is not to be understood by this one.
+    // One that a newer program has written is not to be understood by this one, and one that leads out is not to be read.
     if let Err(error) = Home::open(dest.clone(), Trust::Found)
-        && error.kind() == Kind::Newer
+        && error.kind() != Kind::NoHome
     {
         return Err(error);
     }

@@ -21,11 +21,13 @@ pub mod lived_in;
 pub mod mount;
 pub mod moving;
 pub mod naive;
+pub mod outside;
 pub mod packed;
 pub mod relay;
 pub mod relayed;
 pub mod state;
 pub mod terminal;
+pub mod verbs;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
