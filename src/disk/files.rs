@@ -67,10 +67,24 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 /// The content of a regular file of at most `limit` bytes; `None` when nothing is there. A FIFO or device
 /// is an error instead of a wait.
 pub fn read_small(path: &Path, limit: u64) -> Result<Option<Vec<u8>>> {
+    read_with(path, limit, rustix::fs::OFlags::NONBLOCK)
+}
+
+/// Bytes of the longest record that [`read_own`] reads: many times what a home of a hundred thousand sessions writes.
+const LONGEST_OWN: u64 = 256 << 20;
+
+/// The content of a record that this program keeps for itself; `None` when nothing is there. A link in its place was
+/// not made by it, and is an error like anything else that is no file of a credible size.
+pub fn read_own(path: &Path) -> Result<Option<Vec<u8>>> {
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
+    read_with(path, LONGEST_OWN, flags)
+}
+
+fn read_with(path: &Path, limit: u64, flags: rustix::fs::OFlags) -> Result<Option<Vec<u8>>> {
     use std::io::Read;
     use std::os::unix::fs::OpenOptionsExt;
     let fail = |e| Error::io("can not read", path, e);
-    let flags = rustix::fs::OFlags::NONBLOCK.bits();
+    let flags = flags.bits();
     let opened = std::fs::OpenOptions::new()
         .read(true)
         .custom_flags(flags as _)

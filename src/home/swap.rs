@@ -288,7 +288,7 @@ pub(super) fn mark_undone(home: &Home, rel: &RelPath, ctx: &Context) -> Result<(
 
 fn read_head(folder: &Path) -> Result<Option<Head>> {
     let path = folder.join(HEAD);
-    let Some(content) = disk::read(&path)? else {
+    let Some(content) = disk::read_own(&path)? else {
         return Ok(None);
     };
     serde_json::from_slice(&content)
@@ -324,7 +324,7 @@ fn read_steps(folder: &Path) -> Result<Option<Vec<Step>>> {
 
 fn read_done(folder: &Path) -> Result<Option<Done>> {
     let path = folder.join(DONE);
-    let Some(content) = disk::read(&path)? else {
+    let Some(content) = disk::read_own(&path)? else {
         return Ok(None);
     };
     serde_json::from_slice(&content)

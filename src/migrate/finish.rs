@@ -440,7 +440,7 @@ fn beside(record: &Record, finished: &Finished) -> Result<PathBuf> {
 /// A note that can not be read.
 pub fn noted(record: &Record) -> Result<Option<Finished>> {
     let path = record.folder().join(NOTE);
-    let Some(content) = disk::read(&path)? else {
+    let Some(content) = disk::read_own(&path)? else {
         return Ok(None);
     };
     serde_json::from_slice(&content)

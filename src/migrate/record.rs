@@ -211,7 +211,7 @@ impl Record {
         for (name, _) in disk::read_dir_names(&all)?.into_iter().rev() {
             let folder = all.join(name);
             let path = folder.join(PLAN);
-            let Some(content) = disk::read(&path)? else {
+            let Some(content) = disk::read_own(&path)? else {
                 continue;
             };
             let head: Head = serde_json::from_slice(&content)
@@ -294,7 +294,7 @@ impl Record {
     /// What came of it; `None` when it was stopped.
     pub fn outcome(&self) -> Result<Option<Outcome>> {
         let path = self.folder.join(OUTCOME);
-        let Some(content) = disk::read(&path)? else {
+        let Some(content) = disk::read_own(&path)? else {
             return Ok(None);
         };
         serde_json::from_slice(&content)
@@ -320,7 +320,7 @@ impl Record {
     /// Replaces what came of it.
     pub(super) fn amend(&mut self, outcome: &Outcome) -> Result<()> {
         let path = self.folder.join(OUTCOME);
-        let former = disk::read(&path)?;
+        let former = disk::read_own(&path)?;
         disk::replace(&path, former.as_deref(), &pretty(outcome)?, 0o600).map(|_| ())
     }
 

@@ -447,7 +447,7 @@ pub(super) fn moved_from(home: &Home) -> Result<Vec<Mapping>> {
     let mut all = Vec::new();
     for (rel, _) in carried_out(home)? {
         let path = home.root().join(rel.as_path()).join(OUTCOME);
-        if let Some(content) = disk::read(&path)? {
+        if let Some(content) = disk::read_own(&path)? {
             let outcome: Outcome = serde_json::from_slice(&content)
                 .map_err(|e| Error::io("can not understand the record", &path, e))?;
             if outcome.sessions.is_empty() {

@@ -596,7 +596,7 @@ pub(super) fn followed_by(home: &Home, record: &RelPath) -> Result<Vec<Followed>
             continue;
         };
         let path = home.root().join(rel.as_path()).join(OUTCOME);
-        if let Some(content) = disk::read(&path)? {
+        if let Some(content) = disk::read_own(&path)? {
             let mut followed: Vec<Followed> = serde_json::from_slice(&content)
                 .map_err(|e| Error::io("can not understand the record", &path, e))?;
             for followed in &mut followed {

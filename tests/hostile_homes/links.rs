@@ -47,6 +47,48 @@ fn files_of_the_tool_that_lead_out() {
     ]);
 }
 
+/// One step deeper: what a record, an act of the trash or an entry of the journal is.
+#[test]
+fn records_that_lead_out() {
+    besiege_briefly(&[
+        ("an act", |s| {
+            link_out(s, ".wbhome/trash/20240614T120000Z", "act")
+        }),
+        ("the note of an act", |s| {
+            link_out(
+                s,
+                ".wbhome/trash/20240614T120000Z/note.json",
+                "act/note.json",
+            )
+        }),
+        ("a record of a migration", |s| {
+            link_out(s, ".wbhome/migrations/20240614T120000Z", "act")
+        }),
+        ("a plan of a migration", |s| {
+            link_out(s, ".wbhome/migrations/20240614T120000Z/plan.json", "file")
+        }),
+        ("a record of a relink", |s| {
+            link_out(s, ".wbhome/relinks/20240614T120000Z-00000000", "act")
+        }),
+        ("what is being built", |s| {
+            link_out(s, ".wbhome/tmp/old", "")
+        }),
+        ("a record of a night", |s| {
+            link_out(s, ".wbhome/runs/20240614T120000Z.json", "file")
+        }),
+        ("a record of a drill", |s| {
+            link_out(s, ".wbhome/drills/20240614T120000Z.json", "file")
+        }),
+        ("an entry of the journal", |s| {
+            link_out(
+                s,
+                ".wbhome/journal/20240614T000000Z-00000000000000000000000000000001.json",
+                "file",
+            );
+        }),
+    ]);
+}
+
 #[test]
 fn folders_of_the_home_that_lead_out() {
     besiege_briefly(&[

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{ENTRY_LIMIT, Pending, Record, Settled, Step, VIEWS_LATER};
+use super::{Pending, Record, Settled, Step, VIEWS_LATER};
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind, FolderLock};
 use crate::home::{Home, IndexFile, LockedHome, RelPath, mend, swap, trash};
@@ -136,7 +136,7 @@ fn settle_one(home: &LockedHome, pending: Pending, context: &Context) -> Result<
 }
 
 fn read(path: &Path) -> Result<Option<Record>> {
-    let Some(content) = disk::read_small(path, ENTRY_LIMIT)? else {
+    let Some(content) = disk::read_own(path)? else {
         return Ok(None);
     };
     serde_json::from_slice(&content).map(Some).map_err(|e| {

@@ -503,7 +503,7 @@ fn nobody_elses(dir: &Dir, path: &Path) -> Result<()> {
         return Ok(());
     };
     let begun = path.join(name);
-    let home = disk::read_small(&begun.join(OF_HOME), 1 << 16)?.unwrap_or_default();
+    let home = disk::read_own(&begun.join(OF_HOME))?.unwrap_or_default();
     let home = human::escape(String::from_utf8_lossy(&home).trim()).into_owned();
     Err(Error::failed("another home has begun to change the agent application's folder, and was stopped:")
         .at(&begun)

@@ -9,9 +9,6 @@ use crate::base::{Error, Result, Stop, stamp};
 use crate::disk::{self, Dir, FileKind, Meta};
 use crate::home::{Home, Index, LockedHome, Status};
 
-/// No honest note is larger.
-const LIMIT: u64 = 256 << 20;
-
 /// The trash below the home.
 pub(crate) const TRASH: &str = ".wbhome/trash";
 
@@ -55,7 +52,7 @@ fn age(name: &str) -> (&str, u64, &str) {
 
 fn read(home: &Home, name: &str) -> Act {
     let path = home.trash().join(name).join(NOTE);
-    let note = disk::read_small(&path, LIMIT).ok().flatten();
+    let note = disk::read_own(&path).ok().flatten();
     let note: Option<Note> = note.and_then(|text| serde_json::from_slice(&text).ok());
     let noted = note.is_some();
     let mut act = Act {

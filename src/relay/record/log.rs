@@ -89,7 +89,7 @@ pub(super) fn write(
             .map_err(|e| Error::io("can not write", &path, e))?;
         text.push(b'\n');
     }
-    let mut former = disk::read(&path)?;
+    let mut former = disk::read_own(&path)?;
     while let Written::Changed(now) = disk::replace(&path, former.as_deref(), &text, 0o600)? {
         former = now;
     }
