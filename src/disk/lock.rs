@@ -44,10 +44,12 @@ impl FileLock {
     fn of(mut file: File, holder: &str) -> io::Result<LockAttempt> {
         match file.try_lock() {
             Ok(()) => {
-                file.set_len(0)?;
-                file.rewind()?;
-                // The lock is held without it, too, and whoever wants to make room on a full disk has to get it.
-                let _ = file.write_all(holder.as_bytes());
+                if is_alone(&file)? {
+                    file.set_len(0)?;
+                    file.rewind()?;
+                    // The lock is held without it, too, and whoever wants to make room on a full disk has to get it.
+                    let _ = file.write_all(holder.as_bytes());
+                }
                 Ok(LockAttempt::Got(FileLock(file)))
             }
             Err(TryLockError::WouldBlock) => {
@@ -64,8 +66,15 @@ impl FileLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         // The text must not name a holder who has gone. The lock itself goes with the descriptor.
-        let _ = self.0.set_len(0);
+        if is_alone(&self.0).unwrap_or(false) {
+            let _ = self.0.set_len(0);
+        }
     }
+}
+
+/// Whether a file has no other name: what is written into it would stand there, too, wherever that is.
+fn is_alone(file: &File) -> io::Result<bool> {
+    Ok(super::Meta::of(file)?.nlink == 1)
 }
 
 /// An exclusive lock on a folder, held until dropped. Nothing is written into it.

@@ -11,6 +11,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod contents;
 mod links;
 
 use std::fs;
@@ -47,6 +48,17 @@ fn clear(path: &Path) {
         Ok(_) => fs::remove_file(path).unwrap(),
         Err(_) => fs::create_dir_all(path.parent().unwrap()).unwrap(),
     }
+}
+
+/// A pipe, or a device that never ends, takes the place of what is there.
+fn special(path: &Path, kind: rustix::fs::FileType, device: u64) {
+    use rustix::fs::{CWD, Mode, mknodat};
+    clear(path);
+    mknodat(CWD, path, kind, Mode::from_raw_mode(0o600), device).unwrap();
+}
+
+fn fifo(path: &Path) {
+    special(path, rustix::fs::FileType::Fifo, 0);
 }
 
 /// All verbs over each of them.
