@@ -77,16 +77,22 @@ pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) 
     Ok(written)
 }
 
-/// Like [`replace`], whatever stands there: for what is this program's own.
+/// Puts a file in the place of whatever has that name, which is not read: for what is this program's own.
 ///
 /// # Errors
-/// As there.
+/// When it can not be written; then the old file is in place.
 pub fn replace_any(path: &Path, content: &[u8], mode: u32) -> Result<()> {
-    let mut expected = super::read(path)?;
-    while let Written::Changed(now) = replace(path, expected.as_deref(), content, mode)? {
-        expected = now;
+    let fail = |e| Error::io("can not write", path, e);
+    let (dir, name) = open_parent(path)?;
+    let mut new = prepared(&dir, content, mode).map_err(fail)?;
+    if super::is_root()
+        && let Some(there) = dir.find(name).map_err(fail)?
+    {
+        // As in `replace`.
+        new.give_to(there.uid, there.gid, mode).map_err(fail)?;
     }
-    Ok(())
+    new.publish_over(name).map_err(fail)?;
+    dir.sync().map_err(fail)
 }
 
 /// What is left under the temporary name.

@@ -15,7 +15,7 @@ use super::said::{OfLeases, Wanted};
 use super::{Devices, Relay, Said};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result};
-use crate::disk::{self, Written};
+use crate::disk;
 use crate::home::{Home, Index, LockedHome};
 
 const FORMAT: u64 = 1;
@@ -179,10 +179,7 @@ pub fn note(home: &LockedHome, relay: &mut Relay, context: &Context) -> Result<(
         had: seen.had,
     };
     let text = serde_json::to_vec(&document).map_err(|e| Error::io("can not write", &path, e))?;
-    let mut expected = disk::read_small(&path, u64::MAX)?;
-    while let Written::Changed(now) = disk::replace(&path, expected.as_deref(), &text, 0o600)? {
-        expected = now;
-    }
+    disk::replace_any(&path, &text, 0o600)?;
     relay.seen = Seen {
         at: Some(now),
         devices: document.devices,

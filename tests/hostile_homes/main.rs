@@ -13,6 +13,7 @@ mod support;
 
 mod contents;
 mod links;
+mod sizes;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -59,6 +60,12 @@ fn special(path: &Path, kind: rustix::fs::FileType, device: u64) {
 
 fn fifo(path: &Path) {
     special(path, rustix::fs::FileType::Fifo, 0);
+}
+
+/// A file of so many bytes, none of which takes room.
+fn sparse(path: &Path, bytes: u64) {
+    clear(path);
+    fs::File::create(path).unwrap().set_len(bytes).unwrap();
 }
 
 /// All verbs over each of them.

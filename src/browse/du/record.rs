@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::OfSession;
 use crate::base::{Context, Error, Result};
-use crate::disk::{self, Written};
+use crate::disk;
 use crate::home::{Home, LockedHome};
 
 const FORMAT: u32 = 1;
@@ -67,9 +67,5 @@ pub(super) fn write(
     };
     let path = home.root().join(RECORD);
     let content = serde_json::to_vec(&record).map_err(|e| Error::io("can not write", &path, e))?;
-    let mut expected = disk::read_small(&path, u64::MAX)?;
-    while let Written::Changed(now) = disk::replace(&path, expected.as_deref(), &content, 0o600)? {
-        expected = now;
-    }
-    Ok(())
+    disk::replace_any(&path, &content, 0o600)
 }
