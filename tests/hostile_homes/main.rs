@@ -13,6 +13,7 @@ mod support;
 
 mod contents;
 mod links;
+mod records;
 mod sizes;
 
 use std::fs;

@@ -91,6 +91,9 @@ fn settle_one(home: &LockedHome, pending: Pending, context: &Context) -> Result<
         did: Vec::new(),
         pending: None,
     };
+    for step in &pending.record.steps {
+        step.check(&pending.path)?;
+    }
     for record in pending.swaps() {
         let record = RelPath::new(record)?;
         if let Some(why) = swap::waits(home, &record)? {
