@@ -13,7 +13,10 @@ mod support;
 
 mod contents;
 mod links;
+mod others;
 mod records;
+mod repositories;
+mod settings;
 mod sizes;
 
 use std::fs;
