@@ -83,7 +83,7 @@ pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) 
 /// When it can not be written; then the old file is in place.
 pub fn replace_any(path: &Path, content: &[u8], mode: u32) -> Result<()> {
     let fail = |e| Error::io("can not write", path, e);
-    let (dir, name) = open_parent(path)?;
+    let (dir, name) = parent_of(path)?;
     let mut new = prepared(&dir, content, mode).map_err(fail)?;
     if super::is_root()
         && let Some(there) = dir.find(name).map_err(fail)?
