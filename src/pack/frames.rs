@@ -28,6 +28,9 @@ pub(super) const SKIPPABLE_HEADER: u64 = 8;
 /// Number of frames, descriptor, magic number.
 const FOOTER: u64 = 9;
 
+/// So many entries of a seek table are read at once.
+const PIECE: usize = 8 << 10;
+
 /// A frame in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
@@ -198,18 +201,45 @@ pub(super) fn read_seek_table(file: &File, size: u64) -> io::Result<Option<SeekT
     let Some(at) = size.checked_sub(length + SKIPPABLE_HEADER) else {
         return Ok(None);
     };
-    let mut table = vec![0; (length + SKIPPABLE_HEADER) as usize];
-    file.read_exact_at(&mut table, at)?;
-    if number(&table[..4]) != u64::from(SEEK_TABLE) || number(&table[4..8]) != length {
+    let mut head = [0; SKIPPABLE_HEADER as usize];
+    file.read_exact_at(&mut head, at)?;
+    if number(&head[..4]) != u64::from(SEEK_TABLE) || number(&head[4..]) != length {
         return Ok(None);
     }
-    let entries = table[8..].chunks_exact(entry as usize);
-    let entries = entries.take(count as usize);
-    let frames: Vec<_> = entries
-        .map(|entry| (number(&entry[..4]), number(&entry[4..8])))
-        .collect();
+    let Some(frames) = read_entries(file, at + SKIPPABLE_HEADER, count, entry as usize)? else {
+        return Ok(None);
+    };
     let covered = frames.iter().map(|(bytes, _)| bytes).sum::<u64>();
     Ok((covered == at).then_some(SeekTable { at, frames }))
+}
+
+/// Reads so many entries of a seek table; `None` when one of them is of no frame. The number is anybody's, and a file may
+/// be one great hole: nothing is held that does not stand there.
+fn read_entries(
+    file: &File,
+    mut at: u64,
+    count: u64,
+    entry: usize,
+) -> io::Result<Option<Vec<(u64, u64)>>> {
+    let number = |at: &[u8]| at.iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte));
+    let mut buffer = vec![0; entry * PIECE];
+    let mut frames = Vec::new();
+    let mut left = count;
+    while left > 0 {
+        let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE) * entry;
+        let piece = &mut buffer[..length];
+        file.read_exact_at(piece, at)?;
+        for entry in piece.chunks_exact(entry) {
+            let frame = (number(&entry[..4]), number(&entry[4..8]));
+            if frame.0 < SKIPPABLE_HEADER {
+                return Ok(None);
+            }
+            frames.push(frame);
+        }
+        at += length as u64;
+        left -= (length / entry) as u64;
+    }
+    Ok(Some(frames))
 }
 
 #[cfg(test)]
@@ -280,5 +310,26 @@ mod tests {
         }
         assert_eq!(read(b""), None);
         assert_eq!(seek_table(&[(1 << 32, 0)]), None);
+    }
+
+    #[test]
+    fn a_table_of_a_hole_takes_no_memory() {
+        // A hole of a terabyte, and behind it what says that four gigabytes of it are a table.
+        let count = (u64::from(u32::MAX) - FOOTER) / 8;
+        let at = (1 << 40) - (count * 8 + SKIPPABLE_HEADER + FOOTER);
+        let head = [SEEK_TABLE, (count * 8 + FOOTER) as u32].map(u32::to_le_bytes);
+        let mut foot = (count as u32).to_le_bytes().to_vec();
+        foot.push(0);
+        foot.extend(SEEK_TABLE_END.to_le_bytes());
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&foot, (1 << 40) - FOOTER).unwrap();
+        assert_eq!(read_seek_table(&file, 1 << 40).unwrap(), None);
+        file.write_all_at(&head.concat(), at).unwrap();
+        assert_eq!(read_seek_table(&file, 1 << 40).unwrap(), None);
+        assert_eq!(
+            read_entries(&file, at + 8, count, 8).unwrap(),
+            None,
+            "it ends at the first entry"
+        );
     }
 }
