@@ -62,6 +62,10 @@ impl<'p> Expected<'p> {
             if member.frame as usize >= manifest.frames.len() {
                 return wrong("a member stands in a frame that it does not name");
             }
+            // Without it nothing would prove what the file holds, and it would pass for proved.
+            if member.kind == MemberKind::File && member.blake3.is_none() {
+                return wrong("it has no digest of a file");
+            }
             place = Some(here);
         }
         match names::path_of(manifest.top.as_bytes()) {

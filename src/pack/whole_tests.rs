@@ -260,3 +260,17 @@ fn a_salvage_takes_what_is_proved_good() {
     assert_eq!(there, everything()[..6]);
     assert_eq!(missing, ["large.bin", "after", "last"]);
 }
+
+/// Nothing else tells what is in a file: without its digest anything would pass for verified.
+#[test]
+fn a_manifest_without_the_digest_of_a_file_is_not_believed() {
+    let (frames, _) = sample();
+    let mut pack = whole(&frames);
+    let mut manifest = pack.manifest.take().unwrap();
+    let file = manifest.members.iter_mut().find(|m| m.blake3.is_some());
+    file.unwrap().blake3 = None;
+    pack.manifest = Some(manifest);
+    let verified = with(|context| verify(&pack, context)).unwrap();
+    assert_eq!(verified.problems.len(), 1, "{verified:?}");
+    assert!(refusal(&pack).contains("no digest of a file"));
+}
