@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::layout::OWN;
 use super::mend::{self, Mend, Said};
 use super::swap::{self, Settlement};
 use super::{Entry, Index, IndexFile, LockedHome, LogCut, RelPath, SessionId, trash, views};
@@ -295,7 +296,7 @@ fn told(done: &swap::Done, record: &str) -> String {
 }
 
 impl Step {
-    /// A path that leads out of the home was written by no command.
+    /// A path that leads out of the home was written by no command, nor one that leads to where things are removed unseen.
     fn check(&self, entry: &Path) -> Result<()> {
         let paths = match self {
             Step::Rename { from, to } => vec![Path::new(from), Path::new(to)],
@@ -306,13 +307,51 @@ impl Step {
                 vec![]
             }
         };
-        match paths.into_iter().all(|path| RelPath::new(path).is_ok()) {
-            true => Ok(()),
-            false => Err(
-                Error::failed("the journal entry names a path outside of the home:")
-                    .at(entry)
-                    .hint("no command wrote that: look into it; moved away, it is forgotten"),
-            ),
+        let leads_out = paths.into_iter().any(|path| RelPath::new(path).is_err());
+        let is_lost = self.place_given().is_some_and(|path| !is_lasting(path));
+        let what = if leads_out {
+            "names a path outside of the home:"
+        } else if is_lost {
+            "gives something a place where nothing lasts:"
+        } else if !self.may_discard() {
+            "removes what no command removes for good:"
+        } else if self.record().is_some_and(|rel| !swap::may_lie(rel)) {
+            "names a record where none lies:"
+        } else {
+            return Ok(());
+        };
+        Err(Error::failed(format!("the journal entry {what}"))
+            .at(entry)
+            .hint("no command wrote that: look into it; moved away, it is forgotten"))
+    }
+
+    /// Where something that is there goes.
+    fn place_given(&self) -> Option<&Path> {
+        match self {
+            Step::Rename { to, .. } => Some(Path::new(to)),
+            Step::Mend { step } => step.place_given(),
+            _ => None,
+        }
+    }
+
+    /// The record that is carried out, or given up.
+    fn record(&self) -> Option<&Path> {
+        match self {
+            Step::Swap { record } | Step::Undone { record } => Some(Path::new(record)),
+            _ => None,
+        }
+    }
+
+    /// Only a session whose archive was compared goes for good, out of the trash, and the archive of one that was.
+    fn may_discard(&self) -> bool {
+        match self {
+            Step::Mend {
+                step: Mend::Discard { path, kept_in, .. },
+            } => {
+                let of_session = path.starts_with(trash::TRASH) && kept_in.starts_with(ARCHIVE);
+                of_session || path.starts_with(ARCHIVE) && kept_in.starts_with(SESSIONS)
+            }
+            _ => true,
         }
     }
 
@@ -350,6 +389,21 @@ impl Step {
             }
         }
     }
+}
+
+const ARCHIVE: &str = "archive";
+const SESSIONS: &str = "sessions";
+
+/// Whether what has this place stays: what lies about below `tmp` and in the journal does not.
+fn is_lasting(path: &Path) -> bool {
+    let own = RelPath::new(path).is_ok_and(|path| {
+        let mut parts = path.as_path().iter();
+        parts.next().is_none_or(|first| first == OWN)
+            && parts
+                .next()
+                .is_none_or(|name| name == "tmp" || name == "journal")
+    });
+    !own
 }
 
 fn shown_id(entry: &Map<String, Value>) -> String {

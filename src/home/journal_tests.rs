@@ -143,6 +143,65 @@ fn a_journal_can_not_reach_out_of_the_home() {
 }
 
 #[test]
+fn a_journal_can_not_have_anything_removed_that_nobody_compared() {
+    let place = testing::home();
+    place.put("sessions/数据/session.json", "the only one");
+    place.put("sessions/b/session.json", "another");
+    place.put(".wbhome/trash/x/a", "in the trash");
+    let root = Dir::open(place.home.root()).unwrap();
+    let seen = |rel: &str| mend::Seen::of(&mend::look(&root, Path::new(rel)).unwrap().unwrap());
+    let exact = |rel: &str| Path::new(rel).to_path_buf().into();
+    let rename = |to: &str| Step::Rename {
+        from: "sessions/数据".into(),
+        to: to.into(),
+    };
+    let back = |path: &str| Step::Mend {
+        step: Mend::BringBack {
+            act: "x".into(),
+            lies: exact("a"),
+            path: exact(path),
+        },
+    };
+    let discard = |path: &str, kept_in: &str| Step::Mend {
+        step: Mend::Discard {
+            path: exact(path),
+            seen: seen(path),
+            kept_in: exact(kept_in),
+            kept_seen: seen(kept_in),
+        },
+    };
+    for step in [
+        // What is there is removed by the next command that takes the lock.
+        rename(".wbhome/tmp/数据"),
+        rename("./.wbhome/tmp"),
+        rename(".wbhome/journal/x.json"),
+        rename(".wbhome"),
+        rename(""),
+        back(".wbhome/tmp/a"),
+        discard("sessions/数据/session.json", "sessions/b/session.json"),
+        discard("sessions/数据", "sessions/b"),
+        discard(".wbhome/trash/x/a", "sessions/b"),
+    ] {
+        let home = place.locked("test");
+        assert!(begin(&home, "test", vec![step.clone()], &place.context()).is_err());
+        let pending = Pending {
+            path: home.journal().join("by hand.json"),
+            record: Record {
+                command: "test".into(),
+                since: String::new(),
+                steps: vec![step],
+            },
+        };
+        assert!(pending.complete(&home, &place.context()).is_err());
+        drop(home);
+        drop(place.locked("ls"));
+        let session = place.get("sessions/数据/session.json");
+        assert_eq!(session.as_deref(), Some("the only one"));
+        assert!(place.get(".wbhome/trash/x/a").is_some());
+    }
+}
+
+#[test]
 fn leftovers_of_killed_writes_go_to_the_trash_and_of_building_away() {
     let place = testing::home();
     place.put(".wbhome-tmp-0123", "an edit by hand");

@@ -295,6 +295,14 @@ impl Mend {
         }
     }
 
+    /// Where something goes that is in the trash.
+    pub(super) fn place_given(&self) -> Option<&Path> {
+        match self {
+            Mend::BringBack { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
     /// What it is about, for the person.
     fn subject(&self) -> PathBuf {
         match self {

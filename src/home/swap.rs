@@ -20,10 +20,11 @@
 //! | `done.json` | it is done |
 //! | `undone.json` | it was taken back ([`undo`]) |
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::layout::OWN;
 use super::{Home, RelPath};
 use crate::base::wire::{self, WirePath};
 use crate::base::{Context, Error, Result};
@@ -41,12 +42,27 @@ pub use undo::{Changed, Taken, changed_since, refuse_if_changed, undo};
 
 pub(super) use carry::{Settlement, settle, waits};
 
+/// How the names of staging folders begin.
+const STAGING: &str = "swap-";
 const HEAD: &str = "swap.json";
 const STEPS: &str = "steps.jsonl";
 const DONE: &str = "done.json";
 const UNDONE: &str = "undone.json";
 const FORMER: &str = "former";
 const OVERTAKEN: &str = "overtaken";
+
+/// The folders below `.wbhome` in which records lie, each in one of the command's own.
+const RECORDS: [&str; 2] = ["migrations", "relinks"];
+
+/// Whether the record of a swap may lie there. Much of what is in a record is removed in the end, so that it must be known
+/// for one by its place.
+pub(super) fn may_lie(rel: &Path) -> bool {
+    let names: Vec<_> = rel.iter().filter_map(|name| name.to_str()).collect();
+    match names.as_slice() {
+        [own, records, _, _, ..] => *own == OWN && RECORDS.contains(records),
+        _ => false,
+    }
+}
 
 /// A folder in which files are replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,6 +208,15 @@ impl Step {
         }
     }
 
+    /// What it names in the staging folder.
+    fn names(&self) -> Vec<&str> {
+        match self {
+            Step::Take { aside, with, .. } => vec![aside, with],
+            Step::Put { built, .. } => vec![built],
+            _ => Vec::new(),
+        }
+    }
+
     fn place(&self) -> (usize, &Path) {
         match self {
             Step::Take { root, at, .. }
@@ -236,7 +261,7 @@ impl Swap {
         let Some(head) = read_head(&folder)? else {
             return Ok(None);
         };
-        let Some(steps) = read_steps(&folder)? else {
+        let Some(steps) = read_steps(&folder, &head)? else {
             return Ok(None);
         };
         Ok(Some(Swap {
@@ -291,13 +316,27 @@ fn read_head(folder: &Path) -> Result<Option<Head>> {
     let Some(content) = disk::read_own(&path)? else {
         return Ok(None);
     };
-    serde_json::from_slice(&content)
-        .map(Some)
-        .map_err(|e| not_understood(&path, e))
+    let head: Head = serde_json::from_slice(&content).map_err(|e| not_understood(&path, e))?;
+    match is_name(&head.staging) && head.staging.starts_with(STAGING) {
+        true => Ok(Some(head)),
+        false => Err(strange(&path)),
+    }
+}
+
+/// Whether it is the name of something, and no path.
+fn is_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    let is_plain = matches!(parts.next(), Some(Component::Normal(part)) if part == name);
+    is_plain && parts.next().is_none()
+}
+
+fn strange(path: &Path) -> Error {
+    let why = std::io::Error::other("it names something that no command would have written");
+    not_understood(path, why)
 }
 
 /// The steps; `None` when they were never published.
-fn read_steps(folder: &Path) -> Result<Option<Vec<Step>>> {
+fn read_steps(folder: &Path, head: &Head) -> Result<Option<Vec<Step>>> {
     let path = folder.join(STEPS);
     if !disk::exists(&path) {
         return Ok(None);
@@ -312,9 +351,12 @@ fn read_steps(folder: &Path) -> Result<Option<Vec<Step>>> {
         return Err(not_understood(&path, error));
     }
     for step in &steps {
-        let (_, at) = step.place();
+        let (root, at) = step.place();
         // No command wrote a path that leads out; the folder itself is dressed.
         RelPath::new(at).map_err(|e| not_understood(&path, e))?;
+        if root >= head.roots.len() || !step.names().into_iter().all(is_name) {
+            return Err(strange(&path));
+        }
         if let Step::Move { to, .. } = step {
             RelPath::new(&**to).map_err(|e| not_understood(&path, e))?;
         }

@@ -393,3 +393,78 @@ fn undo_refuses_when_something_stands_where_a_folder_goes_back_to() {
         assert_eq!(scene.picture(), before);
     }
 }
+
+/// A record is removed in the end, with what was built beside it. So nothing else may be taken for one.
+#[test]
+fn what_is_no_record_is_not_removed_as_one() {
+    let place = testing::home();
+    let outside = place.home.root().parent().unwrap().join("外");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("秘密"), "not of the home").unwrap();
+    disk::symlink(&outside, &place.home.root().join("agents/out")).unwrap();
+    place.put("sessions/数据/session.json", "the only one");
+    place.put(".wbhome/migrations/1/plan.json", "{}");
+    place.put(".wbhome/migrations/2/state/plan.json", "no head beside it");
+    let head = |staging: &str, root: &Path| {
+        serde_json::json!({
+            "schema": "wbhome/swap/1", "version": "0.1.0", "command": "mv", "begun": "2024-06-14T00:00:00Z",
+            "staging": staging, "roots": [{"path": root, "application": true}], "times": [[0, 0]],
+        })
+    };
+    for (n, staging) in ["../外", "x/../秘密", "", "swap-/../../外"]
+        .iter()
+        .enumerate()
+    {
+        let text = head(staging, &outside).to_string();
+        place.put(&format!(".wbhome/migrations/{n}/hostile/swap.json"), &text);
+    }
+    let step =
+        r#"{"do":"take","root":0,"at":{"path":"a"},"old":null,"aside":"../秘密","with":"n1"}"#;
+    place.put(
+        ".wbhome/migrations/9/hostile/swap.json",
+        &head("swap-1", &outside).to_string(),
+    );
+    place.put(".wbhome/migrations/9/hostile/steps.jsonl", step);
+    let step = r#"{"do":"dress","root":7,"at":{"path":""},"mtime":[0,0]}"#;
+    place.put(
+        ".wbhome/migrations/8/hostile/swap.json",
+        &head("swap-1", &outside).to_string(),
+    );
+    place.put(".wbhome/migrations/8/hostile/steps.jsonl", step);
+    for record in [
+        "",
+        "sessions",
+        "sessions/数据",
+        "agents/out",
+        ".wbhome",
+        ".wbhome/trash/x/y",
+        ".wbhome/migrations",
+        ".wbhome/migrations/1",
+        ".wbhome/migrations/2/state",
+        ".wbhome/migrations/0/hostile",
+        ".wbhome/migrations/1/hostile",
+        ".wbhome/migrations/2/hostile",
+        ".wbhome/migrations/3/hostile",
+        ".wbhome/migrations/9/hostile",
+        ".wbhome/migrations/8/hostile",
+    ] {
+        for kind in ["swap", "undone"] {
+            let entry = serde_json::json!({
+                "command": "mv", "since": "", "steps": [{"do": kind, "record": record}],
+            });
+            let entry = place.put(".wbhome/journal/by hand.json", &entry.to_string());
+            let lock = place
+                .home
+                .lock(std::time::Duration::ZERO, "ls", &place.context());
+            drop(lock);
+            disk::remove_file(&entry).unwrap();
+            let session = place.get("sessions/数据/session.json");
+            assert_eq!(session.as_deref(), Some("the only one"), "{record}");
+            assert!(place.get(".wbhome/migrations/1/plan.json").is_some());
+            let kept = place.get(".wbhome/migrations/2/state/plan.json");
+            assert!(kept.is_some(), "{record}");
+            let names: Vec<_> = std::fs::read_dir(&outside).unwrap().collect();
+            assert_eq!(names.len(), 1, "{record}");
+        }
+    }
+}

@@ -59,7 +59,12 @@ pub fn waits(home: &LockedHome, rel: &RelPath) -> Result<Option<String>> {
 /// What can be neither done nor taken back yet.
 pub fn settle(home: &LockedHome, rel: &RelPath, ctx: &Context) -> Result<Settlement> {
     let folder = home.root().join(rel.as_path());
-    let (Some(head), Some(steps)) = (read_head(&folder)?, read_steps(&folder)?) else {
+    let head = read_head(&folder)?;
+    let steps = match &head {
+        Some(head) => read_steps(&folder, head)?,
+        None => None,
+    };
+    let (Some(head), Some(steps)) = (head, steps) else {
         discard(&folder)?;
         return Ok(Settlement::GivenUp(None));
     };
@@ -106,24 +111,31 @@ pub(super) fn locked(dir: &Dir, path: &Path) -> Result<FolderLock> {
 
 /// Removes what was built, and the record but for what it keeps for others.
 pub(super) fn discard(folder: &Path) -> Result<()> {
+    // What has no head is no record, or nothing is left of one but its folder.
+    let Some(head) = read_head(folder)? else {
+        remove_empty(folder);
+        return Ok(());
+    };
     // The list first: without what was built it could not be carried out.
     remove(folder, OsStr::new(STEPS))?;
-    if let Some(head) = read_head(folder)? {
-        tidy(&head)?;
-    }
+    tidy(&head)?;
     for (name, _) in disk::read_dir_names(folder)? {
         if name != OVERTAKEN && name != HEAD {
             remove(folder, &name)?;
         }
     }
     remove(folder, OsStr::new(HEAD))?;
+    remove_empty(folder);
+    Ok(())
+}
+
+/// Removes the folder of a record, unless something in it is kept.
+fn remove_empty(folder: &Path) {
     if let (Some(parent), Some(name)) = (folder.parent(), folder.file_name())
         && let Ok(dir) = Dir::open(parent)
     {
-        // It stays where something in it is kept.
         let _ = dir.remove_folder(name);
     }
-    Ok(())
 }
 
 /// Removes the staging folders, and gives the roots the time back that they had.

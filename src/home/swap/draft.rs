@@ -8,7 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::carry::{self, Carry};
-use super::{Done, FORMER, HEAD, Head, Looks, Root, STEPS, Seen, Step, pair, read_done, split};
+use super::{
+    Done, FORMER, HEAD, Head, Looks, Root, STAGING, STEPS, Seen, Step, pair, read_done, split,
+};
 use crate::base::{Context, Error, Result, failpoint, human};
 use crate::disk::{self, Buffers, Digest, Dir, FileKind, FolderLock, Meta, NewFile};
 use crate::home::journal::{self, Pending};
@@ -64,7 +66,7 @@ impl<'d> Draft<'d> {
         }];
         steps.extend(then);
         let name = format!(
-            "swap-{}-{:016x}",
+            "{STAGING}{}-{:016x}",
             ctx.clock.stamp(),
             ctx.clock.random() as u64
         );
