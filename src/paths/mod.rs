@@ -28,6 +28,8 @@ mod fields;
 mod foreign;
 mod found;
 mod mapping;
+#[cfg(any(test, feature = "oracle"))]
+pub mod oracle;
 mod pattern;
 mod reading;
 mod slug;

@@ -2,7 +2,6 @@
 //! code is not judged by itself.
 
 mod kinds;
-mod oracle;
 mod properties;
 mod table;
 

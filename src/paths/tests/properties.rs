@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::oracle::{oracle, places};
+use super::super::oracle::{oracle, places};
 use super::*;
 
 /// A folder name with something of everything, but for what ends or begins with a dot or space.

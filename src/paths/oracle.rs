@@ -1,15 +1,16 @@
 //! The slow and obvious way: every pattern at every place, the leftmost and then the longest wins. No anchors, no
-//! walking back, no windows.
+//! walking back, no windows. It judges the fast way in the tests and in `tests/fuzz`, and is in no program.
 
-use super::super::boundary::Verdict;
-use super::super::compiled::verdict;
-use super::super::{spell, write};
-use super::*;
+use super::boundary::Verdict;
+use super::compiled::verdict;
+use super::{Found, Rewriter, TextKind, spell, write};
 
-/// Offset, length, mapping.
-type Place = (usize, usize, u16);
+/// Where something stands: offset, length, and which mapping it belongs to.
+pub type Place = (usize, usize, u16);
 
-pub(super) fn oracle(
+/// What [`Rewriter::rewrite`] has to make of a text that is no UTF-16, whatever fields it has: the text, what was
+/// rewritten in it, and what is doubtful.
+pub fn oracle(
     rewriter: &Rewriter,
     kind: TextKind,
     input: &[u8],
@@ -55,8 +56,8 @@ pub(super) fn oracle(
     (out, references, doubtful)
 }
 
-/// The fast way, in the same words.
-pub(super) fn places(found: &Found) -> (Vec<Place>, Vec<Place>) {
+/// What the fast way has found, in the same words.
+pub fn places(found: &Found) -> (Vec<Place>, Vec<Place>) {
     let references = found
         .references
         .iter()
