@@ -1,0 +1,4 @@
+#![no_main]
+#[path = "../bodies/mod.rs"]
+mod bodies;
+libfuzzer_sys::fuzz_target!(|input: &[u8]| drop(bodies::relay_names::run(input)));
