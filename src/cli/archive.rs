@@ -13,7 +13,7 @@ use super::{complete, place};
 use crate::archive::Refused;
 use crate::archive::away::{self, Done, Left, Missing, Outcome, Plan, Reason, Request, Which};
 use crate::base::{Context, Exit, Result, human};
-use crate::home::{Config, resolve_in};
+use crate::home::{Config, resolve_all};
 
 /// Put sessions into archive/, each as one .tar.zst, and take their folders away
 ///
@@ -51,12 +51,7 @@ pub(super) fn run(
     let config = Config::load(&home)?.archive;
     let which = match args.idle {
         Some(rest) => Which::Idle(rest.unwrap_or(config.idle)),
-        None => Which::Named(
-            args.sessions
-                .iter()
-                .map(|query| resolve_in(&home, query))
-                .collect::<Result<_>>()?,
-        ),
+        None => Which::Named(resolve_all(&home, &args.sessions)?),
     };
     let request = Request {
         which,

@@ -16,7 +16,7 @@ use crate::base::{Context, Error, Exit, Result, human};
 use crate::check::{self, Finding, FindingKind, Options, Outcome};
 use crate::disk::Dir;
 use crate::history::{self, Repository, bring_back};
-use crate::home::{Home, Index, resolve_in};
+use crate::home::{Home, Index, resolve_all};
 use crate::migrate;
 use crate::state::Agent;
 
@@ -101,11 +101,8 @@ struct Found {
 
 /// Which sessions are meant.
 fn options(args: &CheckArgs, home: &Home) -> Result<Options> {
-    let ids = args
-        .sessions
-        .iter()
-        .map(|query| resolve_in(home, query).map(|id| id.to_string()))
-        .collect::<Result<Vec<_>>>()?;
+    let ids = resolve_all(home, &args.sessions)?;
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
     Ok(Options {
         only: (!ids.is_empty()).then_some(ids),
     })

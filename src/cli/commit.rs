@@ -14,7 +14,7 @@ use crate::base::{Context, Error, Exit, Kind, Result, human};
 use crate::history::commit::{self, Outcome, Request};
 use crate::history::push::{self, Push};
 use crate::history::{self, Repository, Why};
-use crate::home::{Config, Index, resolve_in};
+use crate::home::{Config, Index, resolve_all};
 
 /// Put session text into git: what changed, in one commit
 ///
@@ -60,9 +60,8 @@ pub(super) fn run(
     let home = place::open(global)?;
     let config = Config::load(&home)?;
     let wants_push = args.push || config.git.push;
-    let sessions = args.sessions.iter().map(|query| resolve_in(&home, query));
     let request = Request {
-        sessions: sessions.collect::<Result<Vec<_>>>()?,
+        sessions: resolve_all(&home, &args.sessions)?,
         message: args.message,
         max_file: config.git.max_file,
         wait: global.lock_wait,

@@ -14,7 +14,7 @@ use super::width::end_of;
 use super::{complete, place};
 use crate::base::{Context, Exit, Result, human};
 use crate::browse::du::{self, Growing, Grows, OfSession, Outcome, Request, Weight};
-use crate::home::{Config, Home, resolve_in};
+use crate::home::{Config, Home, resolve_all};
 
 /// Say what takes the room, by session and kind, what of it grows, and what helps
 ///
@@ -37,9 +37,8 @@ pub(super) struct DuArgs {
 
 pub(super) fn run(args: DuArgs, global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
     let home = place::open(global)?;
-    let sessions = args.sessions.iter().map(|query| resolve_in(&home, query));
     let request = Request {
-        sessions: sessions.collect::<Result<_>>()?,
+        sessions: resolve_all(&home, &args.sessions)?,
         top: args.top,
         // What settings that are broken say of it, `doctor` tells.
         idle: Config::load(&home).unwrap_or_default().archive.idle,

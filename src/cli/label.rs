@@ -11,7 +11,7 @@ use super::output::{Console, FAINT, STRONG, styled};
 use super::place;
 use crate::base::{Context, Exit, Result, human};
 use crate::browse::ls;
-use crate::home::{Home, Leases, SessionId, resolve_in};
+use crate::home::{Home, Leases, SessionId, resolve_all};
 use crate::sessions::label::{self, Labelled, Labels, Outcome};
 
 pub(super) mod chosen;
@@ -86,12 +86,7 @@ pub(super) fn run(
     };
     let home = place::open(global)?;
     let ids = match args.conditions.is_empty() {
-        true => {
-            let named = args.sessions.iter();
-            named
-                .map(|query| resolve_in(&home, query))
-                .collect::<Result<Vec<_>>>()?
-        }
+        true => resolve_all(&home, &args.sessions)?,
         false => meeting(&args.conditions, &home, console, ctx)?,
     };
     // It is the way out as well: without a sync tag a session is read-only no more.

@@ -12,7 +12,7 @@ use super::output::{Console, STRONG, WARNING, styled};
 use super::shortened::more;
 use super::{complete, followed, place};
 use crate::base::{Context, Error, Exit, Result, human};
-use crate::home::{Home, PassedOver, resolve_in};
+use crate::home::{Home, PassedOver, resolve_all};
 use crate::migrate::relink::{self, Outcome, Plan, Request};
 use crate::migrate::{Mention, Undone};
 
@@ -79,11 +79,7 @@ pub(super) fn run(
     let (Some(old), Some(new)) = (args.old, args.new) else {
         return Err(Error::usage("OLD and NEW are needed"));
     };
-    let sessions = args
-        .sessions
-        .iter()
-        .map(|query| resolve_in(&home, query))
-        .collect::<Result<Vec<_>>>()?;
+    let sessions = resolve_all(&home, &args.sessions)?;
     let state = match sessions.is_empty() || args.state.is_named() {
         true => args.state.folders(&home, console)?,
         false => Vec::new(),

@@ -10,7 +10,7 @@ use super::complete;
 use super::output::{Console, STRONG, styled};
 use super::place;
 use crate::base::{Context, Exit, Result, human};
-use crate::home::resolve_in;
+use crate::home::resolve_all;
 use crate::sessions::remove::{self, Removed};
 
 /// Put sessions into the trash; the index keeps a tombstone with their labels
@@ -28,11 +28,7 @@ pub(super) struct RmArgs {
 
 pub(super) fn run(args: RmArgs, global: &Global, console: &Console, ctx: &Context) -> Result<Exit> {
     let home = place::open(global)?;
-    let ids = args
-        .sessions
-        .iter()
-        .map(|query| resolve_in(&home, query))
-        .collect::<Result<Vec<_>>>()?;
+    let ids = resolve_all(&home, &args.sessions)?;
     let agents = place::agents_or_refuse(&home)?;
     if global.dry_run {
         let plan = remove::plan(&home, &ids, &agents, &place::leases(&home, ctx)?)?;

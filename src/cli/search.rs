@@ -20,7 +20,7 @@ use crate::base::{Context, Exit, Result, human};
 use crate::browse::search::{
     self, Count, File, Hit, Meaning, Outcome, Pattern, Request, Session, Told, Unread, Want,
 };
-use crate::home::resolve_in;
+use crate::home::resolve_all;
 
 /// Search what sessions hold: context, memory, artifacts, logs
 ///
@@ -100,7 +100,6 @@ pub(super) fn run(
     };
     let pattern = Pattern::new(&args.pattern, meaning)?;
     let home = place::open(global)?;
-    let sessions = args.sessions.iter().map(|query| resolve_in(&home, query));
     let request = Request {
         pattern,
         want: match (args.list, args.count) {
@@ -108,7 +107,7 @@ pub(super) fn run(
             (_, true) => Want::Count,
             _ => Want::Lines(args.context.into()),
         },
-        sessions: sessions.collect::<Result<_>>()?,
+        sessions: resolve_all(&home, &args.sessions)?,
         archived: args.archived,
         kinds: args
             .kinds

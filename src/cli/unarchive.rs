@@ -10,7 +10,7 @@ use super::output::{Console, STRONG, styled};
 use super::{complete, place};
 use crate::archive::back::{self, Done, Outcome, Plan, Request};
 use crate::base::{Context, Exit, Result, human};
-use crate::home::{Home, resolve_in};
+use crate::home::{Home, resolve_all};
 
 /// Bring archived sessions back into sessions/, exactly as they were
 ///
@@ -39,11 +39,7 @@ pub(super) fn run(
     ctx: &Context,
 ) -> Result<Exit> {
     let home = place::open(global)?;
-    let sessions = args
-        .sessions
-        .iter()
-        .map(|query| resolve_in(&home, query))
-        .collect::<Result<_>>()?;
+    let sessions = resolve_all(&home, &args.sessions)?;
     let request = Request {
         sessions,
         keep: args.keep,

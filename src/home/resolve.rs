@@ -1,6 +1,6 @@
 //! Which session a person means: an exact id, a unique prefix, a unique part, or `@1` for the most recent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
 use unicode_normalization::UnicodeNormalization;
@@ -84,6 +84,25 @@ fn set_activity(home: &Home, exact: bool, found: &mut [Candidate]) {
 /// None or several are meant.
 pub fn resolve_in(home: &Home, query: &str) -> Result<SessionId> {
     resolve(query, &candidates(home, query.starts_with('@'))?)
+}
+
+/// The sessions of the home that these queries mean, in their order, as [`resolve_in`] says. The home is looked at once
+/// for all of them.
+///
+/// # Errors
+/// One of which none or several are meant.
+pub fn resolve_all(home: &Home, queries: &[String]) -> Result<Vec<SessionId>> {
+    if queries.is_empty() {
+        return Ok(Vec::new());
+    }
+    let exact = queries.iter().any(|query| query.starts_with('@'));
+    let all = candidates(home, exact)?;
+    let ids: HashMap<&str, &SessionId> = all.iter().map(|c| (c.id.as_str(), &c.id)).collect();
+    let meant = queries.iter().map(|query| match ids.get(query.as_str()) {
+        Some(id) => Ok((*id).clone()),
+        None => resolve(query, &all),
+    });
+    meant.collect()
 }
 
 /// The session that `query` means; `candidates` stand in order of activity. Removed ones are meant only by
