@@ -580,6 +580,111 @@ fn a_kill_leaves_the_session_whole_and_the_next_command_settles_it() {
     }
 }
 
+/// Several are completed at once, and each is whole for all that.
+#[cfg(feature = "failpoints")]
+#[test]
+fn a_kill_among_several_leaves_each_whole() {
+    let ids = [
+        "20240603_crawler",
+        "20240604_数据清洗",
+        "20240605_api_refactor",
+    ];
+    for (verb, failpoints) in [
+        (
+            "archive",
+            [
+                "archive.away:2",
+                "journal.turned:2",
+                "index.written",
+                "mend.discarded:2",
+                "journal.done:2",
+            ],
+        ),
+        (
+            "unarchive",
+            [
+                "journal.renamed:2",
+                "mend.discarded:2",
+                "index.written",
+                "mend.unarchived:2",
+                "journal.done:2",
+            ],
+        ),
+    ] {
+        for failpoint in failpoints {
+            let place = Place::with_sessions();
+            let before = ids.map(|id| session(&place, id));
+            if verb == "unarchive" {
+                place.ok(["archive", ids[0], ids[1], ids[2]]);
+            }
+            killed(&place, failpoint, &[verb, ids[0], ids[1], ids[2]]);
+            place.ok(["index", "-q"]);
+            assert!(place.names(".wbhome/journal").is_empty(), "{failpoint}");
+            assert_eq!(place.acts(), [""; 0], "{failpoint}");
+            for id in ids {
+                let folder = place.home().join("sessions").join(id).exists();
+                let pack = place.home().join(format!("archive/{id}.tar.zst"));
+                assert!(folder || pack.exists(), "{failpoint}: {id}");
+                let status = if folder { "active" } else { "archived" };
+                assert_eq!(entry(&place, id)["status"], status, "{failpoint}: {id}");
+            }
+            place.ok(["archive", ids[0], ids[1], ids[2]]);
+            place.ok(["unarchive", ids[0], ids[1], ids[2]]);
+            for (id, before) in ids.iter().zip(&before) {
+                assert_eq!(differences(before, &session(&place, id)), "", "{failpoint}");
+            }
+        }
+    }
+}
+
+/// More than are completed at once, and one in the middle that can not be.
+#[test]
+fn many_sessions_are_archived_around_one_that_is_refused() {
+    let place = Place::with_home();
+    let ids: Vec<String> = (1..=70).map(|n| format!("20240603_任务_{n}")).collect();
+    for id in &ids {
+        place.session(id, 3);
+    }
+    place.ok(["index", "-q"]);
+    place.put_home(&format!("archive/{}.tar.zst", ids[9]), "no pack");
+    let before = place.contents();
+    let command = |verb: &'static str| {
+        let verb = ["--json", verb].into_iter();
+        verb.chain(ids.iter().map(String::as_str))
+    };
+    let archived = place.run(command("archive"));
+    let told = archived.json();
+    let sessions = |told: &serde_json::Value| -> Vec<String> {
+        let done = told["sessions"].as_array().unwrap().iter();
+        done.map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let others: Vec<String> = ids.iter().filter(|id| **id != ids[9]).cloned().collect();
+    assert_eq!(sessions(&told), others);
+    assert_eq!(told["refused"][0]["id"], ids[9].as_str());
+    for entry in place.index().as_array().unwrap() {
+        let status = if entry["id"] == ids[9].as_str() {
+            "active"
+        } else {
+            "archived"
+        };
+        assert_eq!(entry["status"], status, "{entry}");
+    }
+    assert!(place.names(".wbhome/journal").is_empty());
+    assert_eq!(place.acts(), [""; 0]);
+    let back = place.run(command("unarchive"));
+    assert_eq!(sessions(&back.json()), others);
+    place.nothing_lost(&before);
+    assert_eq!(
+        place
+            .names("sessions")
+            .iter()
+            .filter(|name| name.ends_with("session.json"))
+            .count(),
+        70
+    );
+}
+
 /// What the folder is compared with must be there when the folder goes for good.
 #[cfg(feature = "failpoints")]
 #[test]

@@ -1,26 +1,22 @@
 //! `wbhome archive`: which sessions, and one after the other into its pack.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::former::{self, Former};
-use super::packing::{Archived, Packing};
-use super::putting_away::{Put, PuttingAway};
-use super::record::{entry_of, kept_in_pack, pack_of};
+use super::group::group;
 use super::{Refused, absent, one_by_one, shown};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind};
-use crate::home::mend::Seen;
 use crate::home::{
     Entry, Home, Index, IndexFile, Leases, LockedHome, SessionId, identity_of, measure,
 };
-use crate::pack::{Flaw, FlawKind, Pack};
+use crate::pack::Flaw;
 use crate::state::{Agent, AtWork};
 
 /// Which sessions are asked for.
@@ -345,7 +341,7 @@ impl Look<'_> {
     }
 }
 
-fn at_work(home: &Home, index: &Index, look: &AtWork, id: &SessionId) -> Option<String> {
+pub(super) fn at_work(home: &Home, index: &Index, look: &AtWork, id: &SessionId) -> Option<String> {
     let folder = home.session(id);
     let identity = identity_of(home, Some(index), id);
     look.agent_in_session(&folder, identity.as_deref())
@@ -354,7 +350,7 @@ fn at_work(home: &Home, index: &Index, look: &AtWork, id: &SessionId) -> Option<
         .or_else(|| look.worker_in(&folder))
 }
 
-fn live(id: &SessionId, who: &str) -> Error {
+pub(super) fn live(id: &SessionId, who: &str) -> Error {
     Error::failed(format!("{} can not be archived: {who}", shown(id))).hint(
         "end its session first; --force packs what is there, and leaves the folder where it is",
     )
@@ -372,9 +368,9 @@ pub fn apply(
     agents: &dyn Fn() -> Result<Vec<Agent>>,
     context: &Context,
 ) -> Result<Outcome> {
-    let all = plan.sessions.iter();
-    let ran = one_by_one(home, all.map(|planned| &planned.id), context, |id| {
-        one(home, id, request, agents, context)
+    let ids: Vec<_> = plan.sessions.iter().map(|planned| &planned.id).collect();
+    let ran = one_by_one(home, &ids, context, |ids, going_on| {
+        group(home, ids, request, agents, context, going_on)
     })?;
     Ok(Outcome {
         sessions: ran.done,
@@ -383,136 +379,6 @@ pub fn apply(
         left: plan.left,
         interrupted: ran.interrupted,
     })
-}
-
-fn one(
-    home: &LockedHome,
-    id: &SessionId,
-    request: &Request,
-    agents: &dyn Fn() -> Result<Vec<Agent>>,
-    context: &Context,
-) -> Result<Done> {
-    let fail = |e| Error::io("can not open the folder", home.session(id), e);
-    let root = home.dir()?;
-    let index = IndexFile::ready(home)?;
-    // Somebody may have come since the plan was made: the sessions before this one took their time.
-    let agents = agents()?;
-    let who = at_work(home, &index, &AtWork::look(home.root(), &agents), id);
-    if let (Some(who), false) = (&who, request.force) {
-        return Err(live(id, who));
-    }
-    let folder = Path::new("sessions").join(id.as_str());
-    let folder = root.open_beneath(&folder).map_err(fail)?;
-    let entry = entry_of(&index, id, &folder);
-    let at = (!request.keep).then(|| context.clock.now().to_string());
-    let packing = Packing {
-        home,
-        id,
-        folder: &folder,
-        entry: kept_in_pack(&entry, at.as_deref()),
-        level: request.level,
-        force: request.force,
-        context,
-    };
-    let pack = |instead| {
-        let (archived, new) = packing.pack(instead)?;
-        Ok((archived, Some(new)))
-    };
-    let (archived, new) = match stands(home, id, &folder, context)? {
-        None => pack(false)?,
-        Some(Former::Same(archived)) => (*archived, None),
-        Some(Former::Other(_)) if request.force => pack(true)?,
-        Some(Former::Other(why)) => return Err(in_the_way(id, &why)),
-    };
-    let seen = Seen::of(&folder.meta().map_err(fail)?);
-    drop(folder);
-    let away = PuttingAway {
-        home,
-        root: &root,
-        id,
-        entry: &entry,
-        archived: &archived,
-        folder: seen,
-        context,
-    };
-    let mut done = told(id, &archived);
-    let stays = who.or_else(|| {
-        let changed = archived.flaws(FlawKind::is_restless);
-        let changed = changed.first()?;
-        Some(format!("{} was written to", human::path(&changed.path)))
-    });
-    if request.keep || stays.is_some() {
-        away.keep(new)?;
-        done.kept_because = stays.filter(|_| !request.keep);
-        return Ok(done);
-    }
-    match away.put(new, request.force)? {
-        Put::Away(leftover) => {
-            done.folder = false;
-            done.leftover = leftover;
-        }
-        Put::Back(why) if request.force => {
-            done.kept_because = Some(format!("it was written to: {why}"));
-        }
-        Put::Back(why) => {
-            return Err(Error::failed(format!(
-                "{} was written to while it was archived: {why}",
-                shown(id)
-            ))
-            .hint("it is back in its place; try again when its session has ended"));
-        }
-    }
-    Ok(done)
-}
-
-/// The pack that has the name already.
-fn stands(
-    home: &LockedHome,
-    id: &SessionId,
-    folder: &Dir,
-    context: &Context,
-) -> Result<Option<Former>> {
-    let path = home.archive_of(id);
-    match disk::stat(&path)? {
-        None => Ok(None),
-        Some(meta) if meta.kind == FileKind::File => match Pack::open(&path) {
-            Ok(pack) => former::compare(&pack, id, folder, context).map(Some),
-            Err(error) => Ok(Some(Former::Other(error.to_string()))),
-        },
-        Some(_) => Ok(Some(Former::Other("it is no file".to_owned()))),
-    }
-}
-
-fn in_the_way(id: &SessionId, why: &str) -> Error {
-    Error::failed(format!(
-        "{} has an archive already, and that is not what its folder holds: {}",
-        shown(id),
-        human::escape(why)
-    ))
-    .hint("--force puts the former archive into the trash, and archives what the folder holds")
-}
-
-fn told(id: &SessionId, archived: &Archived) -> Done {
-    let (files, bytes) = archived.content();
-    let missing = |of: &dyn Fn(FlawKind) -> bool| {
-        let flaws = archived.flaws(of);
-        flaws.into_iter().map(Missing::from).collect()
-    };
-    let file: PathBuf = pack_of(id);
-    Done {
-        id: id.clone(),
-        files,
-        bytes,
-        file: file.display().to_string(),
-        packed: archived.bytes,
-        blake3: archived.blake3.clone(),
-        reused: archived.reused,
-        folder: true,
-        kept_because: None,
-        special: missing(&|kind| kind == FlawKind::Special),
-        changed: missing(&FlawKind::is_restless),
-        leftover: Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::former::{self, Former};
 use super::packing::{content, told_one};
 use super::record::{archive_field, entry_from, folder_of, pack_of};
-use super::{Refused, absent, one_by_one, shown};
+use super::{Refused, absent, begin_some, one_by_one, shown, together};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Kind, Result, Total, failpoint, human};
 use crate::disk::{self, Dir, FileKind};
-use crate::home::journal::{self, Step};
+use crate::home::journal::{self, Completed, Pending, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
-use crate::home::{Entry, Home, IndexFile, Leases, LockedHome, Scratch, SessionId};
+use crate::home::{Entry, Home, Index, IndexFile, Leases, LockedHome, Scratch, SessionId};
 use crate::pack::{self, Limits, Nature, Pack, Problem};
 
 /// What is asked for.
@@ -199,9 +199,9 @@ pub fn apply(
     request: &Request,
     context: &Context,
 ) -> Result<Outcome> {
-    let all = plan.sessions.iter();
-    let ran = one_by_one(home, all.map(|planned| &planned.id), context, |id| {
-        one(home, id, request, context)
+    let ids: Vec<_> = plan.sessions.iter().map(|planned| &planned.id).collect();
+    let ran = one_by_one(home, &ids, context, |ids, going_on| {
+        group(home, ids, request, context, going_on)
     })?;
     Ok(Outcome {
         sessions: ran.done,
@@ -221,38 +221,99 @@ struct Folder {
     damage: Vec<Damage>,
 }
 
-fn one(home: &LockedHome, id: &SessionId, request: &Request, context: &Context) -> Result<Done> {
-    let root = home.dir()?;
+/// Brings some of the first sessions back: the index is read once for them, and written once.
+fn group(
+    home: &LockedHome,
+    ids: &[&SessionId],
+    request: &Request,
+    context: &Context,
+    going_on: &Context,
+) -> Vec<Result<Done>> {
+    let look = || Ok((home.dir()?, IndexFile::ready(home)?));
+    let (root, index) = match look() {
+        Ok(looked) => looked,
+        Err(error) => return vec![Err(error)],
+    };
+    let (begun, failed) = begin_some(ids, context, |id| {
+        begin(home, &root, &index, id, request, context)
+    });
+    let (begun, entries): (Vec<Begun>, Vec<Pending>) = begun.into_iter().unzip();
+    let completed = together(entries, home, going_on);
+    let done = begun.into_iter().zip(completed);
+    let mut done: Vec<_> = done
+        .map(|(begun, completed)| begun.told(home, &root, completed?))
+        .collect();
+    done.extend(failed.map(Err));
+    done
+}
+
+/// A session that is complete, and gets its place with the others.
+struct Begun {
+    done: Done,
+    /// What it was built in, until it has its place.
+    _scratch: Option<Scratch>,
+    /// What its folder is.
+    seen: Seen,
+    /// Whether another file has taken the place of its pack.
+    replaced: bool,
+}
+
+fn begin(
+    home: &LockedHome,
+    root: &Dir,
+    index: &Index,
+    id: &SessionId,
+    request: &Request,
+    context: &Context,
+) -> Result<((Begun, Pending), u64)> {
     let pack = Pack::open(&home.archive_of(id))?;
-    let folder = match mend::look(&root, &folder_of(id))? {
-        Some(_) => in_place(home, &root, id, &pack, context)?,
+    let folder = match mend::look(root, &folder_of(id))? {
+        Some(_) => in_place(home, root, id, &pack, context)?,
         None => unpacked(home, id, &pack, request.force, context)?,
     };
     let (files, bytes) = content(&folder.members);
     let keep = request.keep || !folder.damage.is_empty();
-    let completed = complete(home, &root, id, &pack, &folder, keep, context)?;
-    let there = mend::look(&root, &folder_of(id))?;
-    let ours = folder
-        .dir
-        .meta()
-        .map_err(|e| Error::io("can not look at", home.session(id), e))?;
-    if there.is_none_or(|there| there.ino != ours.ino) {
-        let error = Error::failed(format!("the place of {} was taken meanwhile", shown(id)));
-        let error = completed.did.into_iter().fold(error, Error::hint);
-        return Err(error.hint("its archive is where it was; look at what is in sessions/ now"));
-    }
+    let placing = place(home, (root, index), id, &pack, &folder, keep, context)?;
     let top = pack.manifest().map(|manifest| manifest.top.clone());
-    Ok(Done {
+    let done = Done {
         id: id.clone(),
         files,
         bytes,
         was_there: folder.scratch.is_none(),
-        archive: mend::look(&root, &pack_of(id))?.is_some(),
-        act: completed.act,
+        archive: true,
+        act: placing.act,
         was_called: top.filter(|top| top != id.as_str()),
         damage: folder.damage,
-        leftover: completed.left,
-    })
+        leftover: Vec::new(),
+    };
+    let begun = Begun {
+        done,
+        _scratch: folder.scratch,
+        seen: placing.seen,
+        replaced: placing.replaced,
+    };
+    Ok(((begun, placing.entry), bytes))
+}
+
+impl Begun {
+    /// What came of it in the end.
+    fn told(self, home: &LockedHome, root: &Dir, completed: Completed) -> Result<Done> {
+        let mut done = self.done;
+        let there = mend::look(root, &folder_of(&done.id))?;
+        if there.is_none_or(|meta| Seen::of(&meta) != self.seen) {
+            return Err(Error::failed("was taken meanwhile:")
+                .at(home.session(&done.id))
+                .hint("what was unpacked is in the trash (`wbhome restore --from trash`), and in the archive"));
+        }
+        let path = pack_of(&done.id);
+        done.archive = mend::look(root, &path)?.is_some();
+        done.leftover = completed.left.iter().map(ToString::to_string).collect();
+        done.leftover.extend(self.replaced.then(|| {
+            let path = human::path(&path);
+            format!("another file has taken the place of {path} meanwhile: look at what it is")
+        }));
+        Ok(done)
+    }
 }
 
 /// The folder is there: it must be what the pack holds.
@@ -404,22 +465,24 @@ fn damaged(id: &SessionId, pack: &Pack, error: Error, context: &Context) -> Resu
     )))
 }
 
-struct Completed {
+struct Placing {
     act: Option<String>,
-    did: Vec<String>,
-    left: Vec<String>,
+    /// What is written down of it.
+    entry: Pending,
+    seen: Seen,
+    replaced: bool,
 }
 
-/// Gives the folder its place; the pack goes last.
-fn complete(
+/// Writes down how the folder gets its place; the pack goes last.
+fn place(
     home: &LockedHome,
-    root: &Dir,
+    (root, index): (&Dir, &Index),
     id: &SessionId,
     pack: &Pack,
     folder: &Folder,
     keep: bool,
     context: &Context,
-) -> Result<Completed> {
+) -> Result<Placing> {
     let path = pack_of(id);
     let fail = |e| Error::io("can not look at", home.session(id), e);
     let folder_seen = Seen::of(&folder.dir.meta().map_err(fail)?);
@@ -427,8 +490,7 @@ fn complete(
     let seen = Seen::of(pack.meta());
     let replaced = mend::look(root, &path)?.is_none_or(|meta| Seen::of(&meta) != seen);
     let keep = keep || replaced;
-    let index = IndexFile::ready(home)?;
-    let entry = entry_from(&index, id, pack.manifest(), &folder.dir);
+    let entry = entry_from(index, id, pack.manifest(), &folder.dir);
     let mut steps = Vec::new();
     if let Some(scratch) = &folder.scratch {
         // The folder gets its name only when it is written down that the pack goes: both side by side would stand in the
@@ -492,22 +554,10 @@ fn complete(
     steps.push(Step::Views {
         ids: Some(vec![id.to_string()]),
     });
-    let completed =
-        journal::begin(home, "unarchive", steps, context)?.complete_telling(home, context)?;
-    let there = mend::look(root, &folder_of(id))?;
-    if there.is_none_or(|meta| Seen::of(&meta) != folder_seen) {
-        return Err(Error::failed("was taken meanwhile:")
-            .at(home.session(id))
-            .hint("what was unpacked is in the trash (`wbhome restore --from trash`), and in the archive"));
-    }
-    let mut left: Vec<String> = completed.left.iter().map(ToString::to_string).collect();
-    left.extend(replaced.then(|| {
-        let path = human::path(&pack_of(id));
-        format!("another file has taken the place of {path} meanwhile: look at what it is")
-    }));
-    Ok(Completed {
+    Ok(Placing {
         act,
-        did: completed.did,
-        left,
+        entry: journal::begin(home, "unarchive", steps, context)?,
+        seen: folder_seen,
+        replaced,
     })
 }

@@ -11,7 +11,7 @@ use super::packing::Archived;
 use super::record::{archive_field, folder_of, pack_of};
 use super::shown;
 use crate::base::{Context, Error, Result, failpoint, human};
-use crate::disk::{self, Dir};
+use crate::disk::{Dir, OpenFile, OpenFiles};
 use crate::home::journal::{self, Pending, Step};
 use crate::home::mend::{self, Mend, Seen};
 use crate::home::trash::{self, Note, Was};
@@ -19,13 +19,29 @@ use crate::home::{Entry, LockedHome, SessionId};
 use crate::pack;
 use crate::state::works_in;
 
-/// What came of it.
+/// What came of putting it away.
 #[derive(Debug)]
 pub(super) enum Put {
-    /// It is archived. What was left and why, a line each.
-    Away(Vec<String>),
+    /// It is in the trash, and is what the pack holds.
+    Moved(Box<Moved>),
     /// Somebody has written to it meanwhile: it is back in its place.
     Back(String),
+}
+
+/// What came of the last look at it.
+#[derive(Debug)]
+pub(super) enum Looked {
+    /// It is archived when this is completed.
+    Away(Pending),
+    /// Somebody has written to it meanwhile: it is back in its place.
+    Back(String),
+}
+
+/// A folder that was put away. What is written down is how it comes back.
+#[derive(Debug)]
+pub(super) struct Moved {
+    pending: Pending,
+    ready: Ready,
 }
 
 /// A session that has been packed.
@@ -34,14 +50,15 @@ pub(super) struct PuttingAway<'a> {
     pub root: &'a Dir,
     pub id: &'a SessionId,
     /// What becomes its entry when it has none.
-    pub entry: &'a Entry,
-    pub archived: &'a Archived,
+    pub entry: Entry,
+    pub archived: Archived,
     /// What its folder is.
     pub folder: Seen,
     pub context: &'a Context<'a>,
 }
 
 /// What is made ready before a folder is put away.
+#[derive(Debug)]
 struct Ready {
     /// What the pack is.
     kept_seen: Seen,
@@ -57,7 +74,7 @@ struct Ready {
 impl PuttingAway<'_> {
     /// The step that notes the pack in the index.
     pub fn noting(&self, at: Option<String>) -> Result<Step> {
-        let Archived { bytes, blake3, .. } = self.archived;
+        let Archived { bytes, blake3, .. } = &self.archived;
         Ok(Step::Mend {
             step: Mend::Archived {
                 entry: self.entry.fields().clone(),
@@ -82,12 +99,10 @@ impl PuttingAway<'_> {
         }
     }
 
-    /// Notes the pack, and leaves the folder where it is. `new` is the note that would take a new pack away again.
-    pub fn keep(&self, new: Option<Pending>) -> Result<()> {
-        let (home, context) = (self.home, self.context);
+    /// What notes the pack, and leaves the folder where it is. `new` is the note that would take a new pack away again.
+    pub fn keep(&self, new: Option<Pending>) -> Result<Pending> {
         let step = self.or_give_up(self.noting(None), &new)?;
-        self.note(new, vec![step])?.complete(home, context)?;
-        Ok(())
+        self.note(new, vec![step])
     }
 
     /// Writes down these steps, in place of the note on a new pack.
@@ -106,9 +121,9 @@ impl PuttingAway<'_> {
         result
     }
 
-    /// Puts the folder away. When it has to come back, a new pack goes; one that is to be kept all the same is noted.
+    /// Puts the folder away, and compares it there. When it has to come back, a new pack goes; one that is to be kept all
+    /// the same is noted.
     pub fn put(&self, new: Option<Pending>, keep: bool) -> Result<Put> {
-        let (home, context) = (self.home, self.context);
         // All that could fail for another reason comes before the folder is touched.
         let ready = self.or_give_up(self.ready(), &new)?;
         let mut steps = ready.back.to_vec();
@@ -118,27 +133,43 @@ impl PuttingAway<'_> {
             (None, false) => {}
         }
         let pending = self.note(new, steps)?;
+        let moved = Moved { pending, ready };
         let looked = self
-            .move_away(&folder_of(self.id), &ready.away)
+            .move_away(&folder_of(self.id), &moved.ready.away)
             .and_then(|()| {
                 failpoint::hit("archive.away");
-                let found = self.look_again(&ready.away)?;
-                self.pack_seen()?;
-                Ok(found)
+                self.compare_again(&moved.ready.away)
             });
-        let seen = match looked {
-            Ok(Ok(seen)) => seen,
-            Ok(Err(why)) => {
-                pending.complete(home, context)?;
-                self.refuse_lost(&ready.act)?;
-                return Ok(Put::Back(why));
+        match looked {
+            Ok(None) => Ok(Put::Moved(Box::new(moved))),
+            Ok(Some(why)) => {
+                self.bring_back(moved)?;
+                Ok(Put::Back(why))
             }
             Err(error) => {
-                pending.complete(home, context)?;
-                self.refuse_lost(&ready.act)?;
+                self.bring_back(moved)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Looks whether anybody has come to it meanwhile, among what is `open` in the trash of the home, whose path through
+    /// no link is `real`. What is written down is how it is archived then.
+    pub fn look(&self, moved: Moved, real: &Path, open: &OpenFiles) -> Result<Looked> {
+        // Whoever has opened a file while it was compared, or reaches it without its name.
+        if let Some(who) = writer_in(&real.join(&moved.ready.away), open) {
+            self.bring_back(moved)?;
+            return Ok(Looked::Back(who));
+        }
+        let seen = self.pack_seen().and_then(|_| self.seen(&moved.ready.away));
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(error) => {
+                self.bring_back(moved)?;
                 return Err(error);
             }
         };
+        let Moved { pending, ready } = moved;
         let discard = Mend::Discard {
             path: ready.away.into(),
             seen,
@@ -154,10 +185,13 @@ impl PuttingAway<'_> {
             Step::Mend { step: discard },
             close,
         ];
-        let completed = pending.turn_into(steps)?.complete_telling(home, context)?;
-        Ok(Put::Away(
-            completed.left.iter().map(ToString::to_string).collect(),
-        ))
+        Ok(Looked::Away(pending.turn_into(steps)?))
+    }
+
+    /// Gives the folder its place again.
+    fn bring_back(&self, moved: Moved) -> Result<()> {
+        moved.pending.complete(self.home, self.context)?;
+        self.refuse_lost(&moved.ready.act)
     }
 
     /// What has to be known, and the act that has to be there, before the folder is moved.
@@ -204,40 +238,23 @@ impl PuttingAway<'_> {
             .map_err(fail)
     }
 
-    /// Compares the folder where it is now: what it is, or why it must go back.
-    fn look_again(&self, away: &Path) -> Result<std::result::Result<Seen, String>> {
-        let moved = self
-            .root
-            .open_beneath(away)
-            .map_err(|e| Error::io("can not open the folder", self.home.root().join(away), e))?;
+    /// Compares the folder where it is now; why it must go back, if so.
+    fn compare_again(&self, away: &Path) -> Result<Option<String>> {
+        let moved = self.open(away)?;
         let differences = pack::compare(&self.archived.manifest, &moved, self.context)?;
-        if let Some(what) = telling(&differences) {
-            return Ok(Err(what));
-        }
-        // Whoever has opened a file while it was compared, or reaches it without its name.
-        if let Some(who) = self.writer_in(away)? {
-            return Ok(Err(who));
-        }
-        let meta = moved
-            .meta()
-            .map_err(|e| Error::io("can not look at", self.home.root().join(away), e))?;
-        Ok(Ok(Seen::of(&meta)))
+        Ok(telling(&differences))
     }
 
-    fn writer_in(&self, away: &Path) -> Result<Option<String>> {
-        let real = disk::real_path(self.home.root())?.join(away);
-        let open = disk::open_below(&real);
-        if let Some(folder) = open.folders.first() {
-            return Ok(Some(works_in(&folder.program, folder.pid)));
-        }
-        let writer = open.seen.into_iter().find(|file| file.writing);
-        Ok(writer.map(|file| {
-            format!(
-                "{} (process {}) has a file of it open for writing",
-                human::name(&file.program),
-                file.pid
-            )
-        }))
+    fn open(&self, away: &Path) -> Result<Dir> {
+        let opened = self.root.open_beneath(away);
+        opened.map_err(|e| Error::io("can not open the folder", self.home.root().join(away), e))
+    }
+
+    fn seen(&self, away: &Path) -> Result<Seen> {
+        let meta = self.open(away)?.meta();
+        let meta =
+            meta.map_err(|e| Error::io("can not look at", self.home.root().join(away), e))?;
+        Ok(Seen::of(&meta))
     }
 
     /// When its place was taken while it was away, that is told before anything else.
@@ -258,4 +275,19 @@ impl PuttingAway<'_> {
             act.name
         )))
     }
+}
+
+/// Who has something open in a folder, for writing or as the folder that relative names begin at.
+fn writer_in(real: &Path, open: &OpenFiles) -> Option<String> {
+    let within = |file: &&OpenFile| file.path.starts_with(real);
+    if let Some(folder) = open.folders.iter().find(within) {
+        return Some(works_in(&folder.program, folder.pid));
+    }
+    let mut seen = open.seen.iter().filter(within);
+    let writer = seen.find(|file| file.writing)?;
+    Some(format!(
+        "{} (process {}) has a file of it open for writing",
+        human::name(&writer.program),
+        writer.pid
+    ))
 }

@@ -26,6 +26,10 @@ pub use settle::waiting;
 /// No entry is longer.
 const ENTRY_LIMIT: u64 = 256 << 20;
 
+mod together;
+
+pub use together::complete_together;
+
 /// A step. Paths are relative to the home.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
@@ -137,6 +141,37 @@ pub fn cuts_below(root: &Dir, folder: &Path) -> bool {
     names.iter().any(|(name, _)| cuts(name).unwrap_or(false))
 }
 
+impl Completed {
+    /// Does a step, and notes what came of it.
+    fn take(&mut self, step: &Step, home: &LockedHome, context: &Context) -> Result<()> {
+        match step {
+            Step::Mend { step } => self.note(step.done(home, context)?),
+            Step::Views { .. } => match step.done(home, context) {
+                Ok(line) => self.did.extend(line),
+                Err(why) => self.unviewed = Some(why),
+            },
+            step => self.did.extend(step.done(home, context)?),
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, said: Said) {
+        match said {
+            Said::Nothing => {}
+            Said::Did(line) => self.did.push(line),
+            Said::Left(what) => self.left.push(what),
+        }
+    }
+
+    fn told(mut self) -> Result<Completed> {
+        match (self.gave_up.take(), self.unviewed.take()) {
+            (Some(why), _) => Err(why),
+            (None, Some(why)) => Err(why.hint(VIEWS_LATER)),
+            (None, None) => Ok(self),
+        }
+    }
+}
+
 /// Writes down what is about to be done.
 ///
 /// # Errors
@@ -184,18 +219,11 @@ impl Pending {
     /// # Errors
     /// What a step says.
     pub fn complete_telling(self, home: &LockedHome, context: &Context) -> Result<Completed> {
-        let mut completed = self.run(home, context)?;
-        match (completed.gave_up.take(), completed.unviewed.take()) {
-            (Some(why), _) => Err(why),
-            (None, Some(why)) => Err(why.hint(VIEWS_LATER)),
-            (None, None) => Ok(completed),
-        }
+        self.run(home, context)?.told()
     }
 
     fn run(self, home: &LockedHome, context: &Context) -> Result<Completed> {
-        let mut did = Vec::new();
-        let mut left = Vec::new();
-        let mut unviewed = None;
+        let mut completed = Completed::default();
         for step in &self.record.steps {
             step.check(&self.path)?;
             match step {
@@ -209,29 +237,19 @@ impl Pending {
                                 ..Completed::default()
                             });
                         }
-                        Settlement::Done(done) => did.push(told(&done, record)),
+                        Settlement::Done(done) => completed.did.push(told(&done, record)),
                     }
                 }
-                Step::Mend { step } => match step.done(home, context)? {
-                    Said::Nothing => {}
-                    Said::Did(line) => did.push(line),
-                    Said::Left(what) => left.push(what),
-                },
-                Step::Views { .. } => match step.done(home, context) {
-                    Ok(line) => did.extend(line),
-                    Err(why) => unviewed = Some(why),
-                },
-                step => did.extend(step.done(home, context)?),
+                step => completed.take(step, home, context)?,
             }
         }
+        self.is_done()?;
+        Ok(completed)
+    }
+
+    fn is_done(&self) -> Result<()> {
         failpoint::hit("journal.done");
-        disk::remove_file(&self.path)?;
-        Ok(Completed {
-            did,
-            left,
-            gave_up: None,
-            unviewed,
-        })
+        disk::remove_file(&self.path)
     }
 
     /// Removes the entry: its steps were done by the caller, or will not be done after all.

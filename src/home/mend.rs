@@ -325,6 +325,46 @@ impl Mend {
         }
     }
 
+    /// Whether the step notes something of a session's archive: several of them can be done at once.
+    pub(super) fn notes(&self) -> bool {
+        matches!(self, Mend::Archived { .. } | Mend::Unarchived { .. })
+    }
+
+    /// Does steps of which [`Mend::notes`] is true; the index is written once for all of them.
+    ///
+    /// # Errors
+    /// An index that can not be written: then none of them is done.
+    pub(super) fn noted(home: &LockedHome, steps: &[&Mend]) -> Result<Vec<Said>> {
+        let root = Dir::open(home.root())
+            .map_err(|e| Error::io("can not open the home", home.root(), e))?;
+        let left = steps.iter().map(|step| step.has_changed(&root));
+        let left = left.collect::<Result<Vec<_>>>()?;
+        let sound = steps.iter().zip(&left).filter(|(_, left)| left.is_none());
+        let sound: Vec<&Mend> = sound.map(|(step, _)| *step).collect();
+        let mut said = match sound.is_empty() {
+            true => Vec::new(),
+            false => entries::noted(home, &sound)?,
+        }
+        .into_iter();
+        let of = |left: Option<Left>| match left {
+            Some(left) => Said::Left(left),
+            None => said.next().unwrap_or(Said::Nothing),
+        };
+        Ok(left.into_iter().map(of).collect())
+    }
+
+    /// What is left as it is, because the pack that is to be noted is another one by now.
+    fn has_changed(&self, root: &Dir) -> Result<Option<Left>> {
+        let Mend::Archived { pack, seen, .. } = self else {
+            return Ok(None);
+        };
+        let stands = look(root, pack)?.is_some_and(|meta| seen.fits(&meta));
+        Ok((!stands).then(|| Left {
+            path: pack.0.clone(),
+            why: CHANGED.to_owned(),
+        }))
+    }
+
     /// Does the step. What the system refuses is told and left.
     ///
     /// # Errors
@@ -381,25 +421,9 @@ impl Mend {
             // An index that can not be written is no small matter: these are tried again.
             Mend::Remove { entries, at: when } => return entries::remove(home, entries, when),
             Mend::Return { entries } => return entries::bring_back(home, entries),
-            Mend::Archived {
-                entry,
-                archive,
-                at: when,
-                pack,
-                seen,
-            } => {
-                return match look(&root, pack)? {
-                    Some(meta) if seen.fits(&meta) => {
-                        entries::archived(home, entry, archive, when.as_deref())
-                    }
-                    _ => Ok(Said::Left(Left {
-                        path: pack.0.clone(),
-                        why: CHANGED.to_owned(),
-                    })),
-                };
-            }
-            Mend::Unarchived { entry, archive } => {
-                return entries::unarchived(home, entry, archive.as_ref());
+            Mend::Archived { .. } | Mend::Unarchived { .. } => {
+                let mut said = Mend::noted(home, &[self])?;
+                return Ok(said.pop().unwrap_or(Said::Nothing));
             }
             Mend::Label { id, fields } => return entries::label(home, id, fields),
             Mend::Close { act } => trash::close(home, act).map(|_| Said::Nothing),

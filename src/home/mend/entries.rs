@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::Said;
+use super::{Mend, Said};
 use crate::base::{Error, Result, failpoint, human};
 use crate::disk;
 use crate::home::trash::Former;
@@ -85,67 +85,89 @@ fn entry_of<'i>(index: &'i mut Index, fields: &Map<String, Value>) -> Result<&'i
     found.ok_or_else(|| Error::failed("the entry is not in the index"))
 }
 
-pub(super) fn archived(
-    home: &LockedHome,
+/// Does these steps, each of which notes something of a session's archive: the index is written once for all of them.
+pub(super) fn noted(home: &LockedHome, steps: &[&Mend]) -> Result<Vec<Said>> {
+    let said = IndexFile::update(home, |index| {
+        let note = |step: &&Mend| note(home, index, step);
+        steps.iter().map(note).collect::<Result<Vec<_>>>()
+    })?;
+    for step in steps {
+        failpoint::hit(match step {
+            Mend::Archived { .. } => "mend.archived",
+            _ => "mend.unarchived",
+        });
+    }
+    Ok(said)
+}
+
+fn note(home: &LockedHome, index: &mut Index, step: &Mend) -> Result<Said> {
+    match step {
+        Mend::Archived {
+            entry, archive, at, ..
+        } => archived(index, entry, archive, at.as_deref()),
+        Mend::Unarchived { entry, archive } => unarchived(home, index, entry, archive.as_ref()),
+        _ => Ok(Said::Nothing),
+    }
+}
+
+fn archived(
+    index: &mut Index,
     fields: &Map<String, Value>,
     archive: &Map<String, Value>,
     at: Option<&str>,
 ) -> Result<Said> {
-    let did = IndexFile::update(home, |index| {
-        let entry = entry_of(index, fields)?;
-        let before = entry.clone();
-        if let Some(at) = at {
-            if let Status::Other(word) = entry.status() {
-                entry.set("status_before", word);
-            }
-            entry.set_status(&Status::Archived);
-            entry.set("archived_at", at);
-            entry.unset("removed_at");
+    let entry = entry_of(index, fields)?;
+    let before = entry.clone();
+    if let Some(at) = at {
+        if let Status::Other(word) = entry.status() {
+            entry.set("status_before", word);
         }
-        entry.set("archive", archive.clone());
-        Ok((*entry != before).then(|| human::name(entry.id()).into_owned()))
-    })?;
-    failpoint::hit("mend.archived");
-    Ok(match (did, at) {
-        (None, _) => Said::Nothing,
-        (Some(id), Some(_)) => Said::Did(format!("{id} is archived in the index")),
-        (Some(id), None) => Said::Did(format!("noted the archive of {id} in the index")),
-    })
+        entry.set_status(&Status::Archived);
+        entry.set("archived_at", at);
+        entry.unset("removed_at");
+    }
+    entry.set("archive", archive.clone());
+    if *entry == before {
+        return Ok(Said::Nothing);
+    }
+    let id = human::name(entry.id());
+    Ok(Said::Did(match at {
+        Some(_) => format!("{id} is archived in the index"),
+        None => format!("noted the archive of {id} in the index"),
+    }))
 }
 
-pub(super) fn unarchived(
+fn unarchived(
     home: &LockedHome,
+    index: &mut Index,
     fields: &Map<String, Value>,
     archive: Option<&Map<String, Value>>,
 ) -> Result<Said> {
-    let did = IndexFile::update(home, |index| {
-        let entry = entry_of(index, fields)?;
-        // What is not there after all is not said to be.
-        let (folder, pack) = on_disk(home, &entry.session()?);
-        let before = entry.clone();
-        if folder {
-            if !entry.status().is_active() {
-                let word = entry.text("status_before").map(Status::parse);
-                entry.set_status(&word.unwrap_or(Status::Active));
-                entry.unset("status_before");
-                entry.unset("removed_at");
-            }
-            entry.set("archived_at", Value::Null);
+    let entry = entry_of(index, fields)?;
+    // What is not there after all is not said to be.
+    let (folder, pack) = on_disk(home, &entry.session()?);
+    let before = entry.clone();
+    if folder {
+        if !entry.status().is_active() {
+            let word = entry.text("status_before").map(Status::parse);
+            entry.set_status(&word.unwrap_or(Status::Active));
+            entry.unset("status_before");
+            entry.unset("removed_at");
         }
-        match archive {
-            Some(archive) if pack && entry.archive().is_none() => {
-                entry.set("archive", archive.clone());
-            }
-            _ if !pack => entry.set("archive", Value::Null),
-            _ => {}
+        entry.set("archived_at", Value::Null);
+    }
+    match archive {
+        Some(archive) if pack && entry.archive().is_none() => {
+            entry.set("archive", archive.clone());
         }
-        Ok((*entry != before).then(|| human::name(entry.id()).into_owned()))
-    })?;
-    failpoint::hit("mend.unarchived");
-    Ok(match did {
-        None => Said::Nothing,
-        Some(id) => Said::Did(format!("{id} is active in the index")),
-    })
+        _ if !pack => entry.set("archive", Value::Null),
+        _ => {}
+    }
+    if *entry == before {
+        return Ok(Said::Nothing);
+    }
+    let id = human::name(entry.id());
+    Ok(Said::Did(format!("{id} is active in the index")))
 }
 
 pub(super) fn label(home: &LockedHome, id: &str, fields: &Map<String, Value>) -> Result<Said> {
