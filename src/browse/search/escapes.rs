@@ -73,11 +73,29 @@ fn code_point(first: u16, rest: &[u8], out: &mut Vec<u8>) -> usize {
 /// it. `None` when it holds more than words. What is not in it are letters, digits and signs of ASCII that are written as
 /// `\u00XX` for no reason: these are to be looked for.
 pub(super) fn as_written(hir: &Hir) -> Option<Hir> {
+    written(hir, Backslashes::One)
+}
+
+/// How many backslashes may stand before an escape.
+#[derive(Clone, Copy)]
+enum Backslashes {
+    /// The last one is enough where nothing of the match stands before them. Then a search has a text of some length to
+    /// look for, where otherwise it would stop at each backslash.
+    One,
+    /// In a string of JSON in a string of JSON there are two, and four one level deeper.
+    All,
+}
+
+fn written(hir: &Hir, first: Backslashes) -> Option<Hir> {
     Some(match hir.kind() {
         HirKind::Empty => Hir::empty(),
         HirKind::Literal(literal) => {
             let text = std::str::from_utf8(&literal.0).ok()?;
-            Hir::concat(text.chars().map(forms_of).collect())
+            let chars = text.chars().enumerate().map(|(n, c)| match n {
+                0 => forms_of(c, first),
+                _ => forms_of(c, Backslashes::All),
+            });
+            Hir::concat(chars.collect())
         }
         HirKind::Class(Class::Unicode(class)) => {
             let length = |range: &ClassUnicodeRange| range.end() as u32 - range.start() as u32 + 1;
@@ -85,19 +103,26 @@ pub(super) fn as_written(hir: &Hir) -> Option<Hir> {
                 return None;
             }
             let all = class.iter().flat_map(|range| range.start()..=range.end());
-            Hir::alternation(all.map(forms_of).collect())
+            Hir::alternation(all.map(|c| forms_of(c, first)).collect())
         }
         HirKind::Class(Class::Bytes(_)) | HirKind::Look(_) => return None,
         HirKind::Repetition(repetition) => Hir::repetition(Repetition {
             min: repetition.min,
             max: repetition.max,
             greedy: repetition.greedy,
-            sub: Box::new(as_written(&repetition.sub)?),
+            // From the second time on something stands before it.
+            sub: Box::new(written(&repetition.sub, Backslashes::All)?),
         }),
-        HirKind::Capture(group) => as_written(&group.sub)?,
-        HirKind::Concat(parts) => Hir::concat(parts.iter().map(as_written).collect::<Option<_>>()?),
+        HirKind::Capture(group) => written(&group.sub, first)?,
+        HirKind::Concat(parts) => {
+            let (begin, rest) = parts.split_first()?;
+            let begin = std::iter::once(written(begin, first));
+            let rest = rest.iter().map(|part| written(part, Backslashes::All));
+            Hir::concat(begin.chain(rest).collect::<Option<_>>()?)
+        }
         HirKind::Alternation(parts) => {
-            Hir::alternation(parts.iter().map(as_written).collect::<Option<_>>()?)
+            let parts = parts.iter().map(|part| written(part, first));
+            Hir::alternation(parts.collect::<Option<_>>()?)
         }
     })
 }
@@ -106,35 +131,43 @@ pub(super) fn as_written(hir: &Hir) -> Option<Hir> {
 const MOST_OF_CLASS: u32 = 12;
 
 /// A character as it is, and how it may be escaped.
-fn forms_of(c: char) -> Hir {
+fn forms_of(c: char, before: Backslashes) -> Hir {
     let literal = |text: &[u8]| Hir::literal(text.to_vec());
-    // In a string of JSON in a string of JSON there are two, and four one level deeper.
-    let backslashes = || {
+    let some = |most| {
         Hir::repetition(Repetition {
             min: 1,
-            max: Some(4),
+            max: Some(most),
             greedy: true,
             sub: Box::new(literal(b"\\")),
         })
     };
+    let first = some(match before {
+        Backslashes::One => 1,
+        Backslashes::All => 4,
+    });
     let mut forms = vec![literal(c.encode_utf8(&mut [0; 4]).as_bytes())];
     let short = SHORT
         .iter()
         .filter(|(_, stands_for)| char::from(*stands_for) == c);
-    forms.extend(short.map(|(name, _)| Hir::concat(vec![backslashes(), literal(&[*name])])));
+    forms.extend(short.map(|(name, _)| Hir::concat(vec![first.clone(), literal(&[*name])])));
     if !c.is_ascii() {
         let mut buffer = [0; 2];
-        let units = c.encode_utf16(&mut buffer).iter().map(|unit| {
-            let digits = format!("{unit:04x}");
-            let digits = digits.chars().map(|digit| match digit.is_ascii_digit() {
-                true => literal(&[digit as u8]),
-                false => Hir::class(Class::Unicode(ClassUnicode::new(
-                    [digit, digit.to_ascii_uppercase()].map(|d| ClassUnicodeRange::new(d, d)),
-                ))),
+        let units = c
+            .encode_utf16(&mut buffer)
+            .iter()
+            .enumerate()
+            .map(|(n, unit)| {
+                let digits = format!("{unit:04x}");
+                let digits = digits.chars().map(|digit| match digit.is_ascii_digit() {
+                    true => literal(&[digit as u8]),
+                    false => Hir::class(Class::Unicode(ClassUnicode::new(
+                        [digit, digit.to_ascii_uppercase()].map(|d| ClassUnicodeRange::new(d, d)),
+                    ))),
+                });
+                let backslashes = if n == 0 { first.clone() } else { some(4) };
+                let begin = [backslashes, literal(b"u")].into_iter();
+                Hir::concat(begin.chain(digits).collect())
             });
-            let begin = [backslashes(), literal(b"u")].into_iter();
-            Hir::concat(begin.chain(digits).collect())
-        });
         forms.push(Hir::concat(units.collect()));
     }
     Hir::alternation(forms)
@@ -287,6 +320,9 @@ mod tests {
         for (pattern, text) in [
             ("数据", r"\u6570\u636e"),
             ("数据", r"数\u636E"),
+            ("数据", r"\\\\u6570\\\\u636e"),
+            ("(数|据)+x?清", r"\\u6570\\u636e\\u6e05"),
+            ("x?数", r"\\u6570"),
             ("/a/b", r"\/a/b"),
             ("😀+", r"\uD83D\ude00"),
             ("a\\tb", r"a\tb"),
