@@ -4,6 +4,7 @@
 //! The copy has no name yet when [`copy_file`] returns ([`NewFile`]): whoever called decides whether the
 //! source held still, dresses the copy, and publishes it.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -18,6 +19,12 @@ const BLOCK: usize = 1 << 20;
 
 /// From this size on it is worth asking the filesystem to share blocks instead of writing them again.
 const WORTH_CLONING: u64 = 1 << 20;
+
+thread_local! {
+    /// What the last buffers of this thread have left. Work is split anew for each session, and fresh megabytes, which the
+    /// system clears and we clear, cost more than the files of a small one.
+    static SPARE: RefCell<Option<[Vec<u8>; 3]>> = const { RefCell::new(None) };
+}
 
 /// The buffers of one worker, reused from file to file.
 #[derive(Debug)]
@@ -50,9 +57,13 @@ impl Buffers {
 
     fn prepare(&mut self) {
         if self.input.is_empty() {
-            self.input = vec![0; BLOCK + 1];
-            self.output = Vec::with_capacity(BLOCK + BLOCK / 4);
-            self.back = vec![0; BLOCK];
+            [self.input, self.output, self.back] = SPARE.take().unwrap_or_else(|| {
+                [
+                    vec![0; BLOCK + 1],
+                    Vec::with_capacity(BLOCK + BLOCK / 4),
+                    vec![0; BLOCK],
+                ]
+            });
         }
     }
 
@@ -65,6 +76,18 @@ impl Buffers {
             Some((Held::Output, digest)) if self.output == back => digest,
             _ => blake3::hash(back),
         }
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        if self.input.is_empty() {
+            return;
+        }
+        let take = std::mem::take;
+        let all = [&mut self.input, &mut self.output, &mut self.back].map(take);
+        // A thread that ends has no use for them.
+        let _ = SPARE.try_with(|spare| spare.replace(Some(all)));
     }
 }
 
