@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::process::{link_of, processes};
+use super::process::{link_of, pids, process};
 
 /// A file that a process has open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,25 +42,24 @@ pub fn tells_open_files() -> bool {
 pub fn open_below(folder: &Path) -> OpenFiles {
     let mut found = OpenFiles::default();
     let me = std::process::id();
-    for process in processes() {
-        if process.pid == me {
-            continue;
-        }
+    for pid in pids().into_iter().filter(|pid| *pid != me) {
+        // Asked of those alone that have something open there.
+        let program = || process(pid).map_or(String::new(), |process| process.name);
         let open_folder = |path: PathBuf| OpenFile {
-            pid: process.pid,
-            program: process.name.clone(),
+            pid,
+            program: program(),
             path,
             writing: false,
             appending: false,
         };
-        if let Ok(path) = link_of(process.pid, "cwd")
+        if let Ok(path) = link_of(pid, "cwd")
             && path.starts_with(folder)
         {
             found.folders.push(open_folder(path));
         }
-        let Ok(fds) = std::fs::read_dir(format!("/proc/{}/fd", process.pid)) else {
+        let Ok(fds) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
             // Gone since it was listed is not the same as hidden.
-            found.hidden += usize::from(super::process(process.pid).is_some());
+            found.hidden += usize::from(process(pid).is_some());
             continue;
         };
         let mut is_ours = None;
@@ -68,22 +67,22 @@ pub fn open_below(folder: &Path) -> OpenFiles {
             let Some(fd) = fd.file_name().to_str().map(str::to_owned) else {
                 continue;
             };
-            let Ok(path) = link_of(process.pid, &format!("fd/{fd}")) else {
+            let Ok(path) = link_of(pid, &format!("fd/{fd}")) else {
                 continue;
             };
             if !path.starts_with(folder) {
                 continue;
             }
             if path.is_dir() {
-                if !*is_ours.get_or_insert_with(|| runs_this_program(process.pid)) {
+                if !*is_ours.get_or_insert_with(|| runs_this_program(pid)) {
                     found.folders.push(open_folder(path));
                 }
                 continue;
             }
-            let flags = flags_of(process.pid, &fd).unwrap_or(0);
+            let flags = flags_of(pid, &fd).unwrap_or(0);
             found.seen.push(OpenFile {
-                pid: process.pid,
-                program: process.name.clone(),
+                pid,
+                program: program(),
                 path,
                 writing: flags & 0o3 != 0,
                 appending: flags & 0o2000 != 0,

@@ -15,19 +15,30 @@ pub struct Process {
 
 /// All processes; empty where the system has no `/proc`.
 pub fn processes() -> Vec<Process> {
+    let booted = boot_time();
+    let pids = pids().into_iter();
+    pids.filter_map(|pid| process_since(pid, booted)).collect()
+}
+
+/// The numbers of all processes, zombies among them; empty where the system has no `/proc`.
+pub(super) fn pids() -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(process)
+    let names = entries.flatten().map(|entry| entry.file_name());
+    names
+        .filter_map(|name| name.to_str()?.parse().ok())
         .collect()
 }
 
 /// One process; `None` when there is none of that number, or only a zombie.
-#[cfg(target_os = "linux")]
 pub fn process(pid: u32) -> Option<Process> {
+    process_since(pid, boot_time())
+}
+
+/// The same on a machine that started then, which costs more to ask than all of a process.
+#[cfg(target_os = "linux")]
+fn process_since(pid: u32, booted: Option<i64>) -> Option<Process> {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return unseen(pid);
     };
@@ -44,7 +55,7 @@ pub fn process(pid: u32) -> Option<Process> {
         .and_then(|ticks| ticks.parse::<i64>().ok())
         .and_then(|ticks| {
             let hertz = i64::try_from(rustix::param::clock_ticks_per_second()).ok()?;
-            Some(boot_time()?.checked_mul(1000)? + ticks.checked_mul(1000)? / hertz.max(1))
+            Some(booted?.checked_mul(1000)? + ticks.checked_mul(1000)? / hertz.max(1))
         });
     Some(Process {
         pid,
@@ -55,7 +66,7 @@ pub fn process(pid: u32) -> Option<Process> {
 
 /// One process; `None` when there is none of that number.
 #[cfg(not(target_os = "linux"))]
-pub fn process(pid: u32) -> Option<Process> {
+fn process_since(pid: u32, _: Option<i64>) -> Option<Process> {
     unseen(pid)
 }
 
@@ -82,6 +93,12 @@ fn boot_time() -> Option<i64> {
         .trim()
         .parse()
         .ok()
+}
+
+/// Seconds since 1970 at which the machine started: not told here.
+#[cfg(not(target_os = "linux"))]
+fn boot_time() -> Option<i64> {
+    None
 }
 
 /// The path behind one of a process's own links (`cwd`, `exe`, `fd/3`), when we may see it.

@@ -17,6 +17,8 @@ const SHORT: [(u8, u8); 8] = [
 /// Adds a text to `out` with its escapes replaced by what they stand for: of a string what stands between its quotes, or
 /// of a whole document all of it. Half of a surrogate pair becomes U+FFFD, and what is no escape stays.
 pub(super) fn unescape(text: &[u8], out: &mut Vec<u8>) {
+    // What an escape stands for is never longer.
+    out.reserve(text.len());
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         out.extend_from_slice(&rest[..at]);
