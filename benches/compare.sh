@@ -20,6 +20,7 @@
 #   SETTLE=400            seconds to wait after an earlier race deleted its files on the disk (see `settle`)
 #   KEEP=1                leave what was made, to look at
 #   CARGO_TARGET_DIR      where cargo builds                [target]
+#   BUILD=                empty: take the programs that are there
 #
 # Needs: bash 5, cargo, rsync, GNU time (/usr/bin/time), perl, git, GNU tar, and zstd; restic and borg for `backup`,
 # restic for `restore`; logrotate for `rotate`; ripgrep for `search`.
@@ -287,6 +288,71 @@ job_migrate_floor() {
 job_memory() {
   memory_of_files
   memory_of_log
+  memory_of_verbs
+}
+
+# Every verb that looks at a home, on one of 50,000 files: the peak of each. A row is called after what was run.
+memory_of_verbs() {
+  need_input
+  local work=$PLACE/memory-verbs home=$PLACE/memory-verbs/home ids one
+  mkdir "$work"
+  cp -a "$SRC" "$home"
+  mapfile -t ids < <(ls "$home/sessions")
+  one=${ids[7]}
+  load_now
+  export XDG_DATA_HOME=$work/data
+  memory_of 200 init "$home"
+  export WBHOME=$home
+  memory_of 200 index --rebuild
+  memory_of 200 index
+  memory_of 200 check
+  memory_of 200 ls --long
+  memory_of 200 du
+  memory_of 200 show "$one"
+  memory_of 200 search '销售表'
+  memory_of 200 commit
+  printf '{"role": "user", "content": "one more"}\n' >"$home/sessions/$one/context/turn_900.json"
+  memory_of 200 diff "$one"
+  memory_of 200 commit "$one"
+  memory_of 200 history "$one"
+  memory_of 200 commit --consolidate
+  memory_of 200 relink "$OLD" /somewhere/else --no-state --force
+  memory_of 200 rotate --force
+  memory_of 200 label "${ids[@]}" --sync-tag all
+  memory_of 200 relay init "$work/relay" --mode clone
+  memory_of 200 relay sync
+  memory_of 200 relay status
+  memory_of 200 relay fetch "$one" --to "$work/fetched"
+  memory_of 200 backup init "$work/store"
+  memory_of 300 backup run
+  memory_of 300 backup verify
+  memory_of 200 nightly
+  memory_of 300 restore --all --from "$work/store" --to "$work/restored"
+  memory_of 200 doctor
+  memory_of 300 archive "${ids[@]:0:200}"
+  memory_of 300 check --archives
+  memory_of 300 search '销售表' --archived
+  memory_of 300 unarchive "${ids[@]:0:200}"
+  memory_of 200 rm "$one"
+  memory_of 200 restore "$one" --from trash
+  unset WBHOME
+  done_with "$work"
+}
+
+# Runs a verb, which may have something to tell (4), and records its peak. Words that are no part of the verb are left out
+# of the name of the row.
+memory_of() { # AIM VERB…
+  local aim=$1 name word
+  shift
+  name=$1
+  for word in "${@:2}"; do
+    [[ ! $word =~ ^(--(rebuild|consolidate|archives|archived|all|long|force)|run|sync|status|fetch|verify|init|trash)$ ]] || name+=" $word"
+  done
+  run bash -c '"$0" "$@" --no-progress --yes; (($? == 0 || $? == 4))' "$WBHOME_BIN" "$@"
+  say "memory of $name on $FS: $(mib "$KIB") MiB, $MS ms"
+  record job "memory-verb-${name// /-}" fs "$FS" title "memory of \`wbhome $name\`" peer '' kind MiB aim "$aim" \
+    ours "$(mib "$KIB")" theirs '' our_runs "$MS" their_runs '' our_mib "$(mib "$KIB")" their_mib '' \
+    input "$INPUT" command memory
 }
 
 memory_of_files() {
@@ -1184,7 +1250,7 @@ for tool in cargo git rsync perl findmnt tar zstd /usr/bin/time; do
   command -v "$tool" >/dev/null || die "$tool is needed"
 done
 
-cargo build --quiet --release --locked --bin wbhome --example scale_home
+if [[ -n ${BUILD-yes} ]]; then cargo build --quiet --release --locked --bin wbhome --example scale_home; fi
 mkdir -p "$BENCH_DIR"
 at_places=()
 for job in "${jobs[@]}"; do
