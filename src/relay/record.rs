@@ -7,10 +7,12 @@
 mod log;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use self::log::{Log, merge};
 use crate::base::wire::ExactPath;
@@ -147,7 +149,8 @@ pub struct Record {
 #[derive(Serialize, Deserialize)]
 struct Row(ExactPath, char, String, u32, Option<Seen>, Option<Seen>);
 
-#[derive(Serialize, Deserialize)]
+// Neither of the two holds a second form of all names: there may be hundreds of thousands.
+#[derive(Deserialize)]
 struct Session {
     id: String,
     mode: RelayMode,
@@ -156,15 +159,38 @@ struct Session {
     folder: u64,
     at: Timestamp,
     checked_by: String,
-    names: Vec<Row>,
+    #[serde(deserialize_with = "names")]
+    names: Names,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
+struct WrittenSession<'r> {
+    id: &'r str,
+    mode: RelayMode,
+    tag: &'r str,
+    session_id: Option<&'r str>,
+    folder: u64,
+    at: Timestamp,
+    checked_by: &'r str,
+    #[serde(serialize_with = "rows")]
+    names: &'r Names,
+}
+
+#[derive(Deserialize)]
 struct Document {
     format: u64,
     relay: ExactPath,
     device: String,
     sessions: Vec<Session>,
+}
+
+#[derive(Serialize)]
+struct WrittenDocument<'r> {
+    format: u64,
+    relay: ExactPath,
+    device: &'r str,
+    #[serde(serialize_with = "sessions")]
+    sessions: &'r BTreeMap<String, Put>,
 }
 
 impl Record {
@@ -187,7 +213,11 @@ impl Record {
                 _ => {}
             }
             match serde_json::from_slice::<Document>(&content) {
-                Ok(document) if *document.relay == *relay && document.device == device => {
+                Ok(document)
+                    if document.format == FORMAT
+                        && *document.relay == *relay
+                        && document.device == device =>
+                {
                     for session in document.sessions {
                         record.add(session);
                     }
@@ -203,18 +233,6 @@ impl Record {
     }
 
     fn add(&mut self, session: Session) {
-        let names = session.names.into_iter().filter_map(|row| {
-            let holds = held(row.1, &row.2)?;
-            let noted = Noted {
-                looked: None,
-                put: true,
-                holds,
-                mode: row.3,
-                here: row.4,
-                there: row.5,
-            };
-            Some((row.0.0, noted))
-        });
         let put = Put {
             mode: session.mode,
             tag: session.tag,
@@ -222,7 +240,7 @@ impl Record {
             folder: session.folder,
             at: session.at,
             checked_by: session.checked_by,
-            names: names.collect(),
+            names: session.names,
         };
         self.sessions.insert(session.id, put);
     }
@@ -274,11 +292,11 @@ impl Record {
             trash::put(home, &RelPath::new(".wbhome/relay.json")?, why, context)?;
             self.content = None;
         }
-        let document = Document {
+        let document = WrittenDocument {
             format: FORMAT,
             relay: relay.to_path_buf().into(),
-            device: device.to_owned(),
-            sessions: self.sessions.iter().map(written).collect(),
+            device,
+            sessions: &self.sessions,
         };
         let text =
             serde_json::to_vec(&document).map_err(|e| Error::io("can not write", &path, e))?;
@@ -301,28 +319,62 @@ fn newer(path: &Path) -> Error {
         .hint("use the newer wbhome; nothing was touched")
 }
 
-fn written((id, put): (&String, &Put)) -> Session {
-    let row = |(path, noted): (&PathBuf, &Noted)| {
-        let (kind, value) = told(&noted.holds);
-        Row(
-            path.clone().into(),
-            kind,
-            value,
-            noted.mode,
-            noted.here,
-            noted.there,
-        )
-    };
-    Session {
-        id: id.clone(),
+fn sessions<S: Serializer>(
+    sessions: &&BTreeMap<String, Put>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(sessions.iter().map(|(id, put)| WrittenSession {
+        id,
         mode: put.mode,
-        tag: put.tag.clone(),
-        session_id: put.session_id.clone(),
+        tag: &put.tag,
+        session_id: put.session_id.as_deref(),
         folder: put.folder,
         at: put.at,
-        checked_by: put.checked_by.clone(),
-        names: put.names.iter().map(row).collect(),
+        checked_by: &put.checked_by,
+        names: &put.names,
+    }))
+}
+
+fn rows<S: Serializer>(names: &&Names, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(names.iter().map(|(path, noted)| {
+        let (kind, value) = told(&noted.holds);
+        let path = path.clone().into();
+        Row(path, kind, value, noted.mode, noted.here, noted.there)
+    }))
+}
+
+/// Reads the rows of a session. One of a kind that nobody knows is passed over.
+fn names<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Names, D::Error> {
+    struct Rows;
+
+    impl<'de> Visitor<'de> for Rows {
+        type Value = Names;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of names")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> std::result::Result<Names, A::Error> {
+            let mut names = Names::new();
+            while let Some(Row(path, kind, value, mode, here, there)) = rows.next_element()? {
+                let Some(holds) = held(kind, &value) else {
+                    continue;
+                };
+                let noted = Noted {
+                    looked: None,
+                    put: true,
+                    holds,
+                    mode,
+                    here,
+                    there,
+                };
+                names.insert(path.0, noted);
+            }
+            Ok(names)
+        }
     }
+
+    deserializer.deserialize_seq(Rows)
 }
 
 fn told(holds: &Holds) -> (char, String) {
