@@ -637,7 +637,7 @@ fn a_kill_among_several_leaves_each_whole() {
     }
 }
 
-/// More than are completed at once, and one in the middle that can not be.
+/// Many, and one in the middle that can not be: what comes before it and what comes after is completed.
 #[test]
 fn many_sessions_are_archived_around_one_that_is_refused() {
     let place = Place::with_home();
