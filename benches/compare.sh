@@ -313,7 +313,7 @@ memory_of_verbs() {
   memory_of 200 commit
   printf '{"role": "user", "content": "one more"}\n' >"$home/sessions/$one/context/turn_900.json"
   memory_of 200 diff "$one"
-  memory_of 200 commit "$one"
+  "$WBHOME_BIN" commit --quiet "$one"
   memory_of 200 history "$one"
   memory_of 200 commit --consolidate
   memory_of 200 relink "$OLD" /somewhere/else --no-state --force
@@ -346,7 +346,7 @@ memory_of() { # AIM VERB…
   shift
   name=$1
   for word in "${@:2}"; do
-    [[ ! $word =~ ^(--(rebuild|consolidate|archives|archived|all|long|force)|run|sync|status|fetch|verify|init|trash)$ ]] || name+=" $word"
+    [[ ! $word =~ ^(--(rebuild|consolidate|archives|archived|all|from)|run|sync|status|fetch|verify|init|trash)$ ]] || name+=" $word"
   done
   run bash -c '"$0" "$@" --no-progress --yes; (($? == 0 || $? == 4))' "$WBHOME_BIN" "$@"
   say "memory of $name on $FS: $(mib "$KIB") MiB, $MS ms"
@@ -996,7 +996,7 @@ same_relay() { # HOME RELAY PEER
 
 race_relay() { # MODE AIM CP PEER-NAME HOME
   local mode=$1 aim=$2 cp=$3 peer_name=$4 home=$5 work=$PLACE/relay-$1 n
-  local first=() again=() secrets=() ours=() peers=() kib=() look status
+  local first=() again=() secrets=() ours=() peers=() kib=() again_kib=() peer_kib=() look status
   mkdir "$work"
   load_now
   for ((n = 0; n <= RUNS; n++)); do
@@ -1010,20 +1010,22 @@ race_relay() { # MODE AIM CP PEER-NAME HOME
     ((n == 0)) || { first+=("$MS") kib+=("$KIB") secrets+=("$(awk -v a="$look" -v b="$status" 'BEGIN { printf "%.1f", a - b }')"); }
     ((n == 0)) || ours+=("$(awk -v a="$MS" -v b="${secrets[-1]}" 'BEGIN { printf "%.1f", a - b }')")
     run bash -c "$RELAY_SYNC" "$WBHOME_BIN" "$home" "$work"
-    ((n == 0)) || again+=("$MS")
+    ((n == 0)) || { again+=("$MS") again_kib+=("$KIB"); }
     sync -f "$work"
     run bash -c "$cp" peer "$home/sessions" "$work/peer-$n"
-    ((n == 0)) || peers+=("$MS")
+    ((n == 0)) || { peers+=("$MS") peer_kib+=("$KIB"); }
     ((n > 0)) || same_relay "$home" "$work/relay-0" "$work/peer-0" || die "relay-$mode: the two sides did not do the same job"
     ((n == 0)) || say "relay-$mode $n/$RUNS on $FS: ours ${first[-1]} ms, ${secrets[-1]} of it for secrets, again ${again[-1]} ms; $peer_name ${peers[-1]} ms"
   done
   local input="200 sessions, $(find "$home/sessions" -type f | wc -l) files, secrets apart: $(median "${secrets[@]}") ms"
   record job "relay-$mode" fs "$FS" title "relay sync, first, $mode" peer "$peer_name" kind ratio aim "$aim" \
     ours "$(median "${ours[@]}")" theirs "$(median "${peers[@]}")" our_runs "$(joined "${ours[@]}")" \
-    their_runs "$(joined "${peers[@]}")" our_mib "$(mib "$(largest "${kib[@]}")")" their_mib '' input "$input" command relay
+    their_runs "$(joined "${peers[@]}")" our_mib "$(mib "$(largest "${kib[@]}")")" \
+    their_mib "$(mib "$(largest "${peer_kib[@]}")")" input "$input" command relay
   record job "relay-$mode-again" fs "$FS" title "relay sync, nothing changed, $mode" peer 'its first' kind ratio aim 0.3 \
     ours "$(median "${again[@]}")" theirs "$(median "${first[@]}")" our_runs "$(joined "${again[@]}")" \
-    their_runs "$(joined "${first[@]}")" our_mib '' their_mib '' input "$input" command relay
+    their_runs "$(joined "${first[@]}")" our_mib "$(mib "$(largest "${again_kib[@]}")")" \
+    their_mib "$(mib "$(largest "${kib[@]}")")" input "$input" command relay
   done_with "$work"
 }
 
@@ -1087,9 +1089,13 @@ here_ls() {
   done
   # `ls -l` prints a line more: the total.
   (($(cat "$home/listed") == 10000 && $(cat "$home/names") == 10001)) || die 'ls: not all sessions were listed'
-  record job ls fs "$(stat -f -c %T "$home")" title '`wbhome ls`, 10,000 sessions' peer '`ls -l sessions`' kind ratio aim 1.5 \
+  PLACE=$home
+  run "$WBHOME_BIN" ls --home "$home"
+  local kib=$KIB
+  run ls -l "$home/sessions"
+  record job ls fs "$(findmnt -no FSTYPE -T "$home" | tail -n 1)" title '`wbhome ls`, 10,000 sessions' peer '`ls -l sessions`' kind ratio aim 1.5 \
     ours "$(median "${our_ms[@]}")" theirs "$(median "${peer_ms[@]}")" our_runs "$times runs" their_runs "$times runs" \
-    our_mib '' their_mib '' input "an index.json of $(($(stat -c %s "$home/index.json") / 1000)) kB" command ls
+    our_mib "$(mib "$kib")" their_mib "$(mib "$KIB")" input "an index.json of $(($(stat -c %s "$home/index.json") / 1000)) kB" command ls
 }
 
 # The tab key at 10,000 sessions, as bash asks: `wbhome show 2024<TAB>`, a fifth of them; and with nothing typed, all.
@@ -1110,8 +1116,10 @@ here_complete() {
       ((n < 0)) || our_ms+=("$(ms_between "$begin" "$end")")
     done
     (($(wc -l <"$folder/offered") > 1000)) || die "$job: too little was offered"
+    PLACE=$folder
+    run env COMPLETE=bash WBHOME="$folder/home" "$WBHOME_BIN" -- "wbhome show $typed" '' "$typed" 9 80
     record job "$job" fs - title "$title" peer - kind ms aim 20 ours "$(median "${our_ms[@]}")" theirs - \
-      our_runs "$times runs" their_runs - our_mib '' their_mib '' \
+      our_runs "$times runs" their_runs - our_mib "$(mib "$KIB")" their_mib '' \
       input "an index.json of $(($(stat -c %s "$folder/home/index.json") / 1000)) kB" command complete
   done
 }
