@@ -955,7 +955,7 @@ job_search() {
 
 job_search_archived() {
   need_input
-  local work=$PLACE/search home=$PLACE/search/home ids
+  local work=$PLACE/search-archived home=$PLACE/search-archived/home ids
   mkdir "$work"
   search_home "$home"
   mapfile -t ids < <(cd "$home/sessions" && printf '%s\n' *)
