@@ -528,12 +528,10 @@ fn place(
             false => {
                 let was = Was::new(&path);
                 let lies = was.lies.clone();
+                let why = format!("brought {} back from it; wbhome had not made it", shown(id));
                 let note = Note {
-                    why: format!("brought {} back from it; wbhome had not made it", shown(id)),
-                    at: context.clock.now().to_string(),
-                    command: Some("unarchive".to_owned()),
                     was: vec![was],
-                    ..Note::default()
+                    ..Note::by("unarchive", why, context)
                 };
                 let name = trash::open(home, note, context)?;
                 act = Some(name.clone());

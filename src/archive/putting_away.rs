@@ -202,12 +202,10 @@ impl PuttingAway<'_> {
         let folder = folder_of(self.id);
         let was = Was::new(&folder);
         let lies = was.lies.clone();
+        let why = format!("archived the session {}", human::name(self.id.as_str()));
         let note = Note {
-            why: format!("archived the session {}", human::name(self.id.as_str())),
-            at: context.clock.now().to_string(),
-            command: Some("archive".to_owned()),
             was: vec![was],
-            ..Note::default()
+            ..Note::by("archive", why, context)
         };
         let act = trash::open(self.home, note, context)?;
         let back = Mend::BringBack {
@@ -220,7 +218,7 @@ impl PuttingAway<'_> {
             kept_seen,
             noting,
             back: [back, close].map(|step| Step::Mend { step }),
-            away: Path::new(".wbhome/trash").join(&act).join(lies),
+            away: Path::new(trash::TRASH).join(&act).join(lies),
             act,
         })
     }

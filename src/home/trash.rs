@@ -133,10 +133,8 @@ fn give_to_owner(home: &LockedHome, path: &Path) -> Result<()> {
 
 fn note_on(was: Was, why: &str, context: &Context) -> Note {
     Note {
-        why: why.to_owned(),
-        at: context.clock.now().to_string(),
         was: vec![was],
-        ..Note::default()
+        ..Note::of(why, context)
     }
 }
 
@@ -161,6 +159,12 @@ fn text_of(folder: &Path, note: &Note) -> Result<Vec<u8>> {
         .map_err(|e| Error::io("can not write a note into", folder, e))?;
     text.push(b'\n');
     Ok(text)
+}
+
+/// Removes an act in which nothing but copies lies and of which nobody has been told, as far as that can be done.
+pub(crate) fn discard(home: &LockedHome, act: &str) {
+    let trash = disk::Dir::open(home.trash());
+    let _ = trash.and_then(|trash| disk::remove_tree(&trash, OsStr::new(act)));
 }
 
 /// Says of something in an act what stands in its place since.

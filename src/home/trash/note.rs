@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::human;
 use crate::base::wire::{ExactPath, WirePath};
+use crate::base::{Context, human};
 use crate::disk::Digest;
 
 /// What an act has done.
@@ -33,6 +33,25 @@ pub struct Note {
     /// Sessions that became tombstones in the index.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<Former>,
+}
+
+impl Note {
+    /// Of an act that begins now.
+    pub fn of(why: impl Into<String>, context: &Context) -> Note {
+        Note {
+            why: why.into(),
+            at: context.clock.now().to_string(),
+            ..Note::default()
+        }
+    }
+
+    /// Like [`Note::of`], of what a command does that a person has given.
+    pub fn by(command: &str, why: impl Into<String>, context: &Context) -> Note {
+        Note {
+            command: Some(command.to_owned()),
+            ..Note::of(why, context)
+        }
+    }
 }
 
 /// Something that lies beside the note.
