@@ -159,82 +159,7 @@ fn write(out: &mut String, report: &Report, console: &Console, ctx: &Context) {
             of_kind(kind, ctx)
         );
     }
-    list(out, "Would be lost", &report.lost, all, |lost| {
-        format!("{}   {}", lost.thing, human::escape(&lost.why))
-    });
-    list(
-        out,
-        "Broken packs: an older one had to do",
-        &report.older,
-        all,
-        |older| {
-            format!(
-                "{}   as of {}, not {}: {}   {}",
-                older.thing,
-                moment(older.at, ctx),
-                moment(older.newest, ctx),
-                human::escape(&older.why),
-                human::name(&older.file)
-            )
-        },
-    );
-    let missing: Vec<_> = report
-        .missing
-        .iter()
-        .filter(|missing| !missing.vanished)
-        .collect();
-    list(out, "Would not come back", &missing, all, |missing| {
-        format!(
-            "{}   {}",
-            within(&missing.thing, &missing.path),
-            human::escape(&missing.why)
-        )
-    });
-    list(out, "Not what was backed up", &report.wrong, all, |wrong| {
-        format!(
-            "{}   {}",
-            within(&wrong.thing, &wrong.path),
-            human::escape(&wrong.why)
-        )
-    });
-    list(
-        out,
-        "Databases that are not sound",
-        &report.unsound,
-        all,
-        |wrong| {
-            format!(
-                "{}   {}",
-                within(&wrong.thing, &wrong.path),
-                human::escape(&wrong.why)
-            )
-        },
-    );
-    list(
-        out,
-        "The history is damaged",
-        &report.history,
-        all,
-        |damage| {
-            format!(
-                "{}   {}",
-                human::path(&damage.path),
-                human::escape(&damage.what)
-            )
-        },
-    );
-    if let Some(run) = report.command.as_ref().filter(|run| run.exit != Some(0)) {
-        let _ = writeln!(
-            out,
-            "\n{}\n  {}   {}",
-            styled(STRONG, "[drill] command failed"),
-            human::escape(&run.command),
-            match run.exit {
-                Some(code) => format!("exit code {code}"),
-                None => "a signal ended it".to_owned(),
-            }
-        );
-    }
+    write_lost(out, report, all, ctx);
     if all {
         list(out, "Newer in the live home", &report.then, all, |then| {
             format!(
@@ -273,6 +198,68 @@ fn write(out: &mut String, report: &Report, console: &Console, ctx: &Context) {
         },
     );
     summary(out, report);
+}
+
+/// What the store or the history does not give back as it was.
+fn write_lost(out: &mut String, report: &Report, all: bool, ctx: &Context) {
+    list(out, "Would be lost", &report.lost, all, |lost| {
+        format!("{}   {}", lost.thing, human::escape(&lost.why))
+    });
+    list(
+        out,
+        "Broken packs: an older one had to do",
+        &report.older,
+        all,
+        |older| {
+            format!(
+                "{}   as of {}, not {}: {}   {}",
+                older.thing,
+                moment(older.at, ctx),
+                moment(older.newest, ctx),
+                human::escape(&older.why),
+                human::name(&older.file)
+            )
+        },
+    );
+    let missing: Vec<_> = report.missing.iter().filter(|one| !one.vanished).collect();
+    list(out, "Would not come back", &missing, all, |one| {
+        named(&one.thing, &one.path, &one.why)
+    });
+    list(out, "Not what was backed up", &report.wrong, all, |one| {
+        named(&one.thing, &one.path, &one.why)
+    });
+    list(
+        out,
+        "Databases that are not sound",
+        &report.unsound,
+        all,
+        |one| named(&one.thing, &one.path, &one.why),
+    );
+    list(
+        out,
+        "The history is damaged",
+        &report.history,
+        all,
+        |damage| {
+            format!(
+                "{}   {}",
+                human::path(&damage.path),
+                human::escape(&damage.what)
+            )
+        },
+    );
+    if let Some(run) = report.command.as_ref().filter(|run| run.exit != Some(0)) {
+        let _ = writeln!(
+            out,
+            "\n{}\n  {}   {}",
+            styled(STRONG, "[drill] command failed"),
+            human::escape(&run.command),
+            match run.exit {
+                Some(code) => format!("exit code {code}"),
+                None => "a signal ended it".to_owned(),
+            }
+        );
+    }
 }
 
 fn summary(out: &mut String, report: &Report) {
@@ -338,9 +325,11 @@ fn of_kind(kind: &OfKind, ctx: &Context) -> String {
     parts.join(" · ")
 }
 
-fn within(thing: &str, path: &Path) -> String {
+/// `a session: artifacts/a.bin   why`
+fn named(thing: &str, path: &Path, why: &str) -> String {
+    let why = human::escape(why);
     match path.as_os_str().is_empty() {
-        true => thing.to_owned(),
-        false => format!("{thing}: {}", human::path(path)),
+        true => format!("{thing}   {why}"),
+        false => format!("{thing}: {}   {why}", human::path(path)),
     }
 }
