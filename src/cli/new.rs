@@ -28,7 +28,7 @@ pub(super) struct NewArgs {
     /// A tag; may be repeated
     #[arg(long, value_name = "TAG", add = complete::tags())]
     tag: Vec<String>,
-    /// Mark it for sharing under this name (nothing is sent in this version)
+    /// Mark it for sharing under this name: a relay sync sends what has one
     #[arg(long, value_name = "SYNC_TAG", add = complete::sync_tags())]
     sync_tag: Option<String>,
     /// A title for people
