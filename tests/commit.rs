@@ -909,6 +909,77 @@ fn the_repository_may_lie_elsewhere() {
         .says(&["that of another folder"]);
 }
 
+/// The settings were changed when a history was there already: nothing goes on in either place unseen.
+#[test]
+fn a_history_that_is_not_where_the_settings_say_is_named_until_it_is_moved() {
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    let tip = place.git(&["rev-parse", "main"]);
+    std::fs::create_dir(place.path("cold")).unwrap();
+    let (from, to) = (place.home().join(".git"), place.path("cold/home.git"));
+    let set = format!("[git]\ndir = {:?}\n", to.to_str().unwrap());
+    place.put_home("wbhome.toml", set);
+    let configure = format!(
+        "git --git-dir={} config core.worktree {}",
+        to.display(),
+        place.home().display()
+    );
+    let moving = format!("mv {} {} && {configure}", from.display(), to.display());
+    let looks: [&[&str]; 4] = [
+        &["commit"],
+        &["commit", "-n"],
+        &["history", "crawler"],
+        &["diff", "crawler"],
+    ];
+    let refused = |looks: &[&[&str]], parts: &[&str]| {
+        for args in looks {
+            place.run(*args).expect(1).says(parts);
+        }
+        let checks = place.json(["doctor"])["checks"].to_string();
+        let night = place.json(["nightly"]);
+        let mut stages = night["stages"].as_array().unwrap().iter();
+        let commit = stages.find(|stage| stage["name"] == "commit").unwrap();
+        assert_eq!(commit["exit"], 1, "{night:#}");
+        for part in parts {
+            assert!(checks.contains(part), "{part} is not in {checks}");
+            assert!(commit.to_string().contains(part), "{part}: {commit:#}");
+        }
+    };
+    let still = "[git] dir names [TO], and the history is still in another place"
+        .replace("[TO]", to.to_str().unwrap());
+    refused(&looks, &[&still, &moving]);
+    assert_eq!(place.git(&["rev-parse", "main"]), tip);
+    assert!(!to.exists());
+    // What lies there already is not to be taken for the place.
+    place.put("cold/home.git/x", "");
+    refused(&looks, &["move what lies in"]);
+    std::fs::remove_dir_all(&to).unwrap();
+    // The first half of it.
+    std::fs::rename(&from, &to).unwrap();
+    refused(&looks[2..], &["that of another folder", &configure]);
+    place.run(["commit"]).expect(1).says(&[&configure]);
+    // All of it.
+    git_in(
+        &place.root(),
+        &[
+            &format!("--git-dir={}", to.display()),
+            "config",
+            "core.worktree",
+            place.home().to_str().unwrap(),
+        ],
+    )
+    .expect(0);
+    refused(&looks[2..], &["nothing in the home leads there"]);
+    place.ok(["commit", "-q"]);
+    assert!(from.is_file());
+    place.git_is_content();
+    assert_eq!(place.git(&["rev-parse", "main~1"]), tip);
+    place.ok(["history", "crawler"]);
+    // In the other direction: the settings name none, and what `.git` says is what counts.
+    place.put_home("wbhome.toml", "");
+    place.ok(["commit", "-q"]);
+}
+
 #[test]
 fn an_adopted_repository_keeps_its_configuration() {
     let place = Place::with_sessions();

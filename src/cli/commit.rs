@@ -66,7 +66,9 @@ pub(super) fn run(
         max_file: config.git.max_file,
         wait: global.lock_wait,
     };
+    let elsewhere = place::git_dir(&config);
     if global.dry_run {
+        history::refuse_astray(&home, elsewhere.as_deref())?;
         let repository = Repository::expect(&home)?;
         let plan = commit::plan(&home, &repository, &request, ctx)?;
         let done = commit::preview(&home, &repository, plan, ctx)?;
@@ -86,9 +88,12 @@ pub(super) fn run(
     }
     let locked = place::lock(&home, "commit", global, console, ctx)?;
     let repository = match Repository::open(&locked)? {
-        Some(repository) => repository,
+        Some(repository) => {
+            history::refuse_astray(&locked, elsewhere.as_deref())?;
+            repository
+        }
         None => {
-            let began = history::begin(&locked, place::git_dir(&config).as_deref(), ctx)?;
+            let began = history::begin(&locked, elsewhere.as_deref(), ctx)?;
             console.note(&format!(
                 "The history begins in {}.",
                 human::path(&began.dir)

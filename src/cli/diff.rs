@@ -54,6 +54,7 @@ pub(super) fn run(
     ctx: &Context,
 ) -> Result<Exit> {
     let home = place::open(global)?;
+    place::refuse_astray(&home)?;
     let request = DiffRequest {
         what: args.what,
         from: args.from,

@@ -36,6 +36,7 @@ pub(super) fn run(
         machine: schedule::machine().ok(),
         stores: place::stores,
         state: place::state_folders,
+        git: place::git_dir,
         relay: place::relay_setting,
         device: place::known_device,
     };

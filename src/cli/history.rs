@@ -39,6 +39,7 @@ pub(super) fn run(
     ctx: &Context,
 ) -> Result<Exit> {
     let home = place::open(global)?;
+    place::refuse_astray(&home)?;
     let request = LogRequest {
         what: args.what,
         limit: args.limit,

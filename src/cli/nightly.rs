@@ -32,6 +32,7 @@ pub(super) fn run(
     let request = Request {
         wait: global.lock_wait,
         stores: place::stores,
+        git: place::git_dir,
         backup: place::backup_request,
         rotate: |home, ctx| rotate::request(home, Vec::new(), false, ctx),
         relay: place::open_relay,

@@ -147,6 +147,18 @@ pub(super) fn git_dir(config: &Config) -> Option<PathBuf> {
     }
 }
 
+/// Refuses a home whose history lies in another place than its settings say. Settings that are not understood are a matter of
+/// what needs them.
+///
+/// # Errors
+/// As [`history::refuse_astray`].
+pub(super) fn refuse_astray(home: &Home) -> Result<()> {
+    match Config::load(home) {
+        Ok(config) => history::refuse_astray(home, git_dir(&config).as_deref()),
+        Err(_) => Ok(()),
+    }
+}
+
 /// A path as a person wrote it in the settings: `~` is their own folder, and what is relative lies in the home.
 fn as_set(home: &Home, path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), user_home()) {

@@ -167,7 +167,9 @@ fn repository(
     let home = Home::open(site.home(), Trust::Named)?;
     let dir = Config::load(&home).ok().and_then(|config| config.git.dir);
     let is_it = |dir: PathBuf| disk::same_file(&dir, surviving.dir()).unwrap_or(false);
-    let named = dir.is_some_and(|dir| is_it(request.to.join(&dir)) || is_it(plan.was.join(&dir)));
+    let named = dir
+        .as_ref()
+        .is_some_and(|dir| is_it(request.to.join(dir)) || is_it(plan.was.join(dir)));
     // Another home may be using it.
     let used = surviving.works_for().filter(|folder| *folder != request.to);
     let used = used.filter(|folder| disk::exists(&folder.join(".wbhome").join("home.json")));
@@ -183,6 +185,12 @@ fn repository(
         return Ok(History::Linked);
     }
     surviving.copy_to(root, &site.home(), context.stop)?;
+    if let (false, Some(dir)) = (request.rehearsal, dir) {
+        outcome.warnings.push(format!(
+            "[git] dir in wbhome.toml names {}, and the history is in .git: before the next commit take `dir` out, or move .git there",
+            human::path(&dir)
+        ));
+    }
     if let (true, Some(used)) = (named && !request.rehearsal, used) {
         outcome.warnings.push(format!(
             "the repository belongs to {}, which is a home still: this one got a copy of it, in .git",

@@ -19,6 +19,10 @@ const LOCKED: i64 = 3_600;
 /// The history.
 pub(super) fn history(visit: &Visit) -> Vec<Check> {
     const NAME: &str = "history";
+    let elsewhere = visit.config.as_ref().ok().and_then(visit.request.git);
+    if let Err(error) = history::refuse_astray(visit.home, elsewhere.as_deref()) {
+        return vec![Check::failed(NAME, &error)];
+    }
     let repository = match Repository::open(visit.home) {
         Ok(Some(repository)) => repository,
         Ok(None) => return vec![Check::ok(NAME, "none; `wbhome commit` begins one")],

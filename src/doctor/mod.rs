@@ -88,6 +88,8 @@ pub struct Request {
     pub stores: fn(&Home) -> Result<Vec<PathBuf>>,
     /// Finds the application's own folders.
     pub state: fn(&Home) -> Result<Vec<PathBuf>>,
+    /// Finds where the settings say that the repository lies; none says that it is in the home.
+    pub git: fn(&Config) -> Option<PathBuf>,
     /// Finds the relay that the settings name.
     pub relay: fn(&Home) -> Result<Option<Setting>>,
     /// Finds this device, as long as it is known.

@@ -4,6 +4,7 @@
 //! git would do on its own loses things here: a folder with a `.git` of its own would become a link to a commit that
 //! nobody has, line ends and filters would change bytes. It writes objects, index and refs in git's own formats.
 
+mod astray;
 pub mod bring_back;
 pub mod commit;
 mod committed;
@@ -30,6 +31,7 @@ mod surviving;
 mod tree;
 mod whole;
 
+pub use astray::refuse_astray;
 pub use committed::{ChangeKind, Version, VersionKind, newest_that};
 pub use damage::{Damage, damage};
 pub use diff::{

@@ -364,10 +364,37 @@ fn make_inside(home: &LockedHome, context: &Context) -> Result<PathBuf> {
     Ok(dir)
 }
 
+/// Where a place of the repository comes from that is not in the home.
+const NAMES_IT: &str = "[git] dir in wbhome.toml names it";
+
+/// Refuses what lies at the place of the repository, and is none, or that of another folder than `root`.
+pub(super) fn refuse_foreign(wanted: &Path, root: &Path) -> Result<()> {
+    let git = git2::Repository::open_bare(wanted).map_err(|_| {
+        Error::failed("there is something else already where the repository should be:")
+            .at(wanted)
+            .hint(NAMES_IT)
+    })?;
+    let work = git
+        .config()
+        .and_then(|config| config.get_path("core.worktree"));
+    match work.is_ok_and(|work| disk::real_path(&work).is_ok_and(|work| work == root)) {
+        true => Ok(()),
+        false => Err(
+            Error::failed("the repository there is that of another folder:")
+                .at(wanted)
+                .hint(format!(
+                    "if the home was moved, or the repository: git --git-dir={} config core.worktree {}",
+                    human::quoted(wanted),
+                    human::quoted(root)
+                )),
+        ),
+    }
+}
+
 fn make_elsewhere(home: &LockedHome, dir: &Path) -> Result<PathBuf> {
     let root = disk::real_path(home.root())?;
     let wanted = root.join(dir);
-    let hint = "[git] dir in wbhome.toml names it";
+    let hint = NAMES_IT;
     let Some(parent) = wanted.parent().filter(|parent| disk::is_folder(parent)) else {
         return Err(Error::failed(
             "the folder that the repository should lie in is not there; is its disk mounted?",
@@ -384,25 +411,7 @@ fn make_elsewhere(home: &LockedHome, dir: &Path) -> Result<PathBuf> {
         );
     }
     if disk::exists(&wanted) && !disk::read_dir_names(&wanted)?.is_empty() {
-        let git = git2::Repository::open_bare(&wanted).map_err(|_| {
-            Error::failed("there is something else already where the repository should be:")
-                .at(&wanted)
-                .hint(hint)
-        })?;
-        let work = git
-            .config()
-            .and_then(|config| config.get_path("core.worktree"));
-        if !work.is_ok_and(|work| disk::real_path(&work).is_ok_and(|work| work == root)) {
-            return Err(
-                Error::failed("the repository there is that of another folder:")
-                    .at(&wanted)
-                    .hint(format!(
-                        "if the home was moved: git --git-dir={} config core.worktree {}",
-                        human::quoted(&wanted),
-                        human::quoted(&root)
-                    )),
-            );
-        }
+        refuse_foreign(&wanted, &root)?;
         let name = std::os::unix::ffi::OsStrExt::as_bytes(wanted.as_os_str());
         let link = [b"gitdir: ".as_slice(), name, b"\n"].concat();
         disk::write_new(&root.join(DOT_GIT), &link, 0o600)?;

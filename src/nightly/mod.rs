@@ -30,6 +30,8 @@ pub struct Request {
     pub wait: Duration,
     /// Finds the folders of the stores, which the settings may name by what the environment holds.
     pub stores: fn(&Home) -> Result<Vec<PathBuf>>,
+    /// Finds where the settings say that the repository lies; none says that it is in the home.
+    pub git: fn(&Config) -> Option<PathBuf>,
     /// Finds what a backup goes by.
     pub backup: fn(&Home) -> Result<run::Request>,
     /// Finds which logs are cut, and when.

@@ -9,7 +9,7 @@ use crate::backup::{LockedStore, Store, prune as pruning, run as backing};
 use crate::base::{Context, Exit, Result, human};
 use crate::disk;
 use crate::history::commit as committing;
-use crate::history::{Repository, last_index, push as pushing};
+use crate::history::{Repository, last_index, push as pushing, refuse_astray};
 use crate::home::{Home, LockedHome};
 use crate::sessions::{Changes, reconcile};
 
@@ -169,6 +169,7 @@ fn commit(night: &Night, _: &[Stage]) -> Vec<Stage> {
         let Ok(config) = &night.config else {
             return Ok(());
         };
+        refuse_astray(night.home, (night.request.git)(config).as_deref())?;
         let Some(repository) = Repository::open(night.home)? else {
             // Nobody has asked for one: the night does not begin it.
             stage.skip("there is no history yet: `wbhome commit` begins it");

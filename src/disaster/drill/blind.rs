@@ -69,7 +69,7 @@ pub(super) fn in_home(
         if !elsewhere {
             spots.push(size_of(repository.dir(), context)?.spot(
                 repository.dir().components().collect(),
-                "the history lies in the home and goes with it: `[git] dir` on another disk, or a remote and `wbhome commit --push`, keep it",
+                "the history lies in the home and goes with it: `[git] dir` on another disk, or a remote and `wbhome commit --push`, keep it (docs/configuration.md says how it is moved)",
             ));
         }
     }
