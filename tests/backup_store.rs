@@ -53,6 +53,16 @@ fn a_store_is_made_once_and_told_to_the_settings() {
     again.expect(0);
     assert!(again.stdout.contains("already"), "{again:?}");
     assert_eq!(place.home_text("wbhome.toml"), now);
+    // Also when a person has written it their way.
+    let mine = "[[backup.store]]\ndir = \"~/own cold\"\n";
+    place.put_home("wbhome.toml", mine);
+    let own = place.user_home().join("own cold");
+    let ran = place.run(["backup", "init", own.to_str().unwrap()]);
+    ran.expect(1).says(&["names the store already"]);
+    place.ok(["backup", "init", "--again", own.to_str().unwrap()]);
+    place.ok(["backup", "init", own.to_str().unwrap()]);
+    assert_eq!(place.home_text("wbhome.toml"), mine);
+    std::fs::remove_dir_all(own).unwrap();
     // The settings were changed by hand: it is added again, and nothing else happens.
     place.put_home("wbhome.toml", "# mine, without an end");
     place.ok(["backup", "init", "disk/cold"]);

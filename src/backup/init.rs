@@ -20,6 +20,8 @@ pub struct Request {
     pub with_state: bool,
     /// Make one where the settings name one that is not there.
     pub again: bool,
+    /// The folders that the settings name, absolute.
+    pub set: Vec<PathBuf>,
 }
 
 /// What is going to be done.
@@ -88,7 +90,7 @@ pub fn plan(home: &Home, request: &Request) -> Result<Plan> {
         notes: Vec::new(),
         settings: None,
     };
-    plan.settings = settings(home, dir)?;
+    plan.settings = settings(home, request)?;
     plan.configured = plan.settings.is_none();
     if plan.configured && !plan.exists && !request.again {
         return Err(
@@ -158,13 +160,10 @@ pub fn on_one_disk(home: &Path, dir: &Path) -> bool {
 }
 
 /// The settings as they are and as they will be; `None` when they name the store already.
-fn settings(home: &Home, dir: &Path) -> Result<Option<Settings>> {
-    let config = Config::load(home)?;
-    let names = |store: &crate::home::Store| {
-        let set = home.root().join(&store.dir);
-        set == *dir || disk::same_file(&set, dir).unwrap_or(false)
-    };
-    if config.backup.store.iter().any(names) {
+fn settings(home: &Home, request: &Request) -> Result<Option<Settings>> {
+    let dir = request.dir.as_path();
+    let is_it = |set: &PathBuf| set == dir || disk::same_file(set, dir).unwrap_or(false);
+    if request.set.iter().any(is_it) {
         return Ok(None);
     }
     let by_hand = |why: String| {
@@ -190,7 +189,7 @@ fn settings(home: &Home, dir: &Path) -> Result<Option<Settings>> {
     let parsed = String::from_utf8(after.clone())
         .ok()
         .and_then(|text| Config::parse(&text).ok());
-    match parsed.is_some_and(|config| config.backup.store.iter().any(names)) {
+    match parsed.is_some_and(|config| config.backup.store.iter().any(|store| store.dir == dir)) {
         true => Ok(Some(Settings { before, after })),
         false => Err(by_hand("they would not be understood any more".to_owned())),
     }

@@ -181,9 +181,9 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf> {
 /// When none is set.
 pub(super) fn stores(home: &Home) -> Result<Vec<PathBuf>> {
     refuse_untrusted(home)?;
-    let set = Config::load(home)?.backup.store;
+    let set = set_stores(home)?;
     match set.is_empty() {
-        false => Ok(set.iter().map(|store| as_set(home, &store.dir)).collect()),
+        false => Ok(set),
         true => Err(Error::failed("no backup store is set in")
             .at(home.config_file())
             .hint("`wbhome backup init DIR` makes one in a folder on another disk, and adds it")),
@@ -198,6 +198,15 @@ pub(super) fn secrets(home: &Home, config: &Config) -> Result<Check> {
     let own = config.secrets.rules.as_ref();
     let own = own.map(|rules| home.root().join(rules));
     Check::load(own.as_deref(), &config.secrets.allow)
+}
+
+/// The folders of the cold stores in the settings, if any.
+///
+/// # Errors
+/// Settings that are not understood.
+pub(super) fn set_stores(home: &Home) -> Result<Vec<PathBuf>> {
+    let set = Config::load(home)?.backup.store;
+    Ok(set.iter().map(|store| as_set(home, &store.dir)).collect())
 }
 
 /// What a backup goes by: the settings, and where the history stands.

@@ -30,15 +30,17 @@ pub(super) fn run(
     ctx: &Context,
 ) -> Result<Exit> {
     let home = place::open(global)?;
-    let request = Request {
+    let mut request = Request {
         dir: place::absolute(&args.dir)?,
         with_state: args.with_state,
         again: args.again,
+        set: place::set_stores(&home)?,
     };
     let plan = match global.dry_run {
         true => init::plan(&home, &request)?,
         false => {
             let locked = place::lock(&home, "backup init", global, console, ctx)?;
+            request.set = place::set_stores(&locked)?;
             let plan = init::plan(&locked, &request)?;
             init::apply(&locked, plan, &request, ctx)?
         }
