@@ -110,6 +110,21 @@ fn a_folder_that_is_set_and_not_there_costs_only_itself() {
     place.at(200, &["backup", "run", "-q"]).expect(3);
     place.at(200, &["backup", "prune", "-q"]).expect(0);
     assert!(restored(&place, 201).join("workbuddy.db").exists());
+    // It comes back into its place by what doctor says.
+    let again = ["restore", "--all", "--from", "cold", "--state-to"];
+    let told = format!(
+        "--from {} --state-to {}",
+        place.path("cold").display(),
+        state.display()
+    );
+    let checks = place.json(["doctor"])["checks"].to_string();
+    assert!(checks.contains(&told), "{told} is not in {checks}");
+    let ran = place.at(201, &[&again[..], &[state.to_str().unwrap()]].concat());
+    ran.expect(0);
+    assert!(ran.stdout.contains("is in its place"), "{ran:?}");
+    assert!(!ran.stdout.contains("Put it"), "{ran:?}");
+    assert!(state.join("workbuddy.db").exists());
+    std::fs::remove_dir_all(&state).unwrap();
     std::fs::rename(&aside, &state).unwrap();
     assert_eq!(place.backup(202, 0)["missing"].as_array().unwrap().len(), 0);
 }

@@ -305,6 +305,11 @@ fn nothing_is_restored_over_anything() {
     );
     nothing.expect(1).says(&["no backup store"]);
     place.run(["restore", "--all", "--from", STORE]).expect(2);
+    let alone = ["restore", "--all", "--from", STORE, "--state-to", "状态"];
+    let ran = place.run_at(LATER, &alone);
+    ran.expect(1)
+        .says(&["holds nothing of the agent application"]);
+    assert!(!place.path("状态").exists());
     place
         .run(["restore", "--from", STORE])
         .expect(2)
@@ -837,4 +842,27 @@ fn the_state_folder_goes_where_it_is_told_and_nowhere_else() {
         assert!(ran.stdout.contains(part), "{part}: {ran:#?}");
     }
     assert_eq!(before, tree(&place.user_home()));
+    // Alone, for a home that is there.
+    let home = tree(&place.back());
+    let alone = |more: &[&str]| {
+        let args = [
+            "restore",
+            "--all",
+            "--from",
+            STORE,
+            "--state-to",
+            "alone/状态",
+        ];
+        place.run_at(LATER, &[&args[..], more].concat())
+    };
+    alone(&["-n"]).expect(0);
+    assert!(!place.path("alone").exists());
+    let ran = alone(&[]);
+    ran.expect(0);
+    assert!(!ran.stdout.contains("Next:"), "{ran:#?}");
+    let alone_is = tree(&place.path("alone/状态"));
+    assert!(is == alone_is, "{}", differences(&is, &alone_is));
+    assert!(home == tree(&place.back()));
+    alone(&[]).expect(1).says(&["not empty"]);
+    alone(&["--git", "lost"]).expect(2).says(&["--git"]);
 }

@@ -53,7 +53,7 @@ pub(super) struct RestoreArgs {
     #[arg(long)]
     force: bool,
     /// A whole home, out of a store
-    #[arg(long, conflicts_with = "what", requires = "to")]
+    #[arg(long, conflicts_with = "what")]
     all: bool,
     /// This store alone, from backup [default: each [[backup.store]] in wbhome.toml, the one with the newest snapshot]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "all", add = complete::stores())]
@@ -64,7 +64,8 @@ pub(super) struct RestoreArgs {
     /// With --all: the repository of the home, if it has survived; newer text in it is laid over
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "all")]
     git: Option<PathBuf>,
-    /// With --all: a folder, new or empty, for what the store has of the agent application's own folder
+    /// With --all: a folder, new or empty, for what the store has of the agent application's own folder; without --to only
+    /// that comes back
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "all")]
     state_to: Option<PathBuf>,
 }

@@ -122,6 +122,7 @@ fn rebuilding(store: &Path, repository: Option<&Repository>, to: &Path) -> rebui
     rebuild::Request {
         store: store.to_path_buf(),
         to: to.join(HOME),
+        only_state: false,
         at: None,
         git: repository.map(|repository| repository.dir().to_path_buf()),
         state_to: Some(to.join(STATE)),

@@ -3,6 +3,7 @@
 //! It needs no home, and reads nothing but what it is told of. What it builds becomes a home in one rename at the end
 //! (`rebuild/place`); a run that was killed is begun anew, or only has to move up what is complete.
 
+mod alone;
 mod laying;
 mod newer;
 mod outcome;
@@ -34,6 +35,9 @@ use place::{Dressed, HOME, Ready, Site};
 /// What can not be written, and interruption: then the place is as it was. What can not be had from the store is told
 /// in the outcome.
 pub fn apply(plan: Plan, context: &Context) -> Result<Outcome> {
+    if plan.request.only_state {
+        return alone::apply(&plan, context);
+    }
     let begun = Instant::now();
     if let place::Standing::Ready(mut ready) = plan.standing {
         let site = Site::take(&plan.request.to, true)?;
@@ -85,33 +89,40 @@ fn remove_empty(path: &Path) -> std::io::Result<()> {
     Dir::open(parent)?.remove_folder(name)
 }
 
+impl Outcome {
+    /// Nothing of it is back yet.
+    fn of(plan: &Plan, source: &Source) -> Outcome {
+        Outcome {
+            store: plan.store_path.clone(),
+            to: plan.to.clone(),
+            snapshot: source.snapshot().at,
+            home: plan.home.clone(),
+            was: plan.was.clone(),
+            host: plan.host.clone(),
+            moved: plan.was != plan.to || source.snapshot().home.device.id != Device::this().id,
+            kinds: Vec::new(),
+            lost: Vec::new(),
+            older: Vec::new(),
+            not_used: Vec::new(),
+            missing: Vec::new(),
+            restless: Vec::new(),
+            were_missing: Vec::new(),
+            index_made_anew: false,
+            git: None,
+            state: None,
+            state_left: 0,
+            warnings: plan.skipped.clone(),
+            seconds: 0.0,
+            continued: false,
+        }
+    }
+}
+
 /// Everything but the moving up.
 fn build(plan: &Plan, site: &Site, begun: Instant, context: &Context) -> Result<Ready> {
     let source = Source::of(&plan.store, Some(plan.snapshot), context)?;
     let request = &plan.request;
-    let mut outcome = Outcome {
-        store: plan.store_path.clone(),
-        to: plan.to.clone(),
-        snapshot: source.snapshot().at,
-        home: plan.home.clone(),
-        was: plan.was.clone(),
-        host: plan.host.clone(),
-        moved: plan.was != plan.to || source.snapshot().home.device.id != Device::this().id,
-        kinds: Vec::new(),
-        lost: Vec::new(),
-        older: Vec::new(),
-        not_used: Vec::new(),
-        missing: Vec::new(),
-        restless: Vec::new(),
-        were_missing: Vec::new(),
-        index_made_anew: false,
-        git: None,
-        state: None,
-        state_left: 0,
-        warnings: plan.skipped.clone(),
-        seconds: 0.0,
-        continued: false,
-    };
+    let mut outcome = Outcome::of(plan, &source);
     let mut ground = laying::lay(&source, site, &mut outcome, context)?;
     let fail = |e| Error::io("can not write to", site.home(), e);
     let root = site.restoring.open_beneath(Path::new(HOME)).map_err(fail)?;

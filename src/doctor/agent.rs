@@ -21,7 +21,21 @@ pub(super) fn folder(visit: &Visit) -> Vec<Check> {
         Err(_) if visit.config.is_err() => Vec::new(),
         Err(error) => {
             let check = Check::failed(NAME, &error);
-            vec![check.cure(edit(&visit.home.config_file()))]
+            let stores = (visit.request.stores)(visit.home).unwrap_or_default();
+            let gone = error.path().filter(|path| !disk::exists(path));
+            vec![match stores.first().zip(gone) {
+                Some((store, folder)) => check
+                    .hint(format!(
+                        "if it was lost: wbhome restore --all --from {} --state-to {}",
+                        human::quoted(store),
+                        human::quoted(folder)
+                    ))
+                    .hint(format!(
+                        "if it lies in another place: {}",
+                        edit(&visit.home.config_file())
+                    )),
+                None => check.cure(edit(&visit.home.config_file())),
+            }]
         }
         Ok(folders) if folders.is_empty() => Vec::new(),
         Ok(folders) => {

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use jiff::Timestamp;
+
 use super::{Global, RestoreArgs};
 use crate::backup::Kind;
 use crate::base::{Context, Error, Exit, Result, human, parse_when};
@@ -21,9 +23,16 @@ pub(super) fn run(
     console: &Console,
     ctx: &Context,
 ) -> Result<Exit> {
-    let Some(to) = &args.to else {
-        return Err(Error::usage("--to names the folder of the new home"));
-    };
+    let only_state = args.to.is_none();
+    if only_state && args.state_to.is_none() {
+        return Err(
+            Error::usage("--to names the folder of the new home, and is required")
+                .hint("--state-to DIR without it brings back only what the agent application had"),
+        );
+    }
+    if only_state && args.git.is_some() {
+        return Err(Error::usage("--git has no meaning without --to"));
+    }
     if global.home.is_some() {
         return Err(Error::usage(
             "--home has no meaning here: a whole home comes out of the store",
@@ -33,7 +42,8 @@ pub(super) fn run(
     let current = place::current_folder()?;
     let request = Request {
         store: current.join(&args.from),
-        to: current.join(to),
+        to: current.join(args.to.unwrap_or_default()),
+        only_state,
         at: match &args.at {
             Some(when) => Some(parse_when(when, &ctx.clock.zoned())?),
             None => None,
@@ -49,15 +59,16 @@ pub(super) fn run(
     }
     if global.dry_run {
         console.result("restore-all-plan/1", &plan, |out| {
-            write_plan(out, &plan, ctx);
+            write_plan(out, &plan, only_state, ctx);
         })?;
         return Ok(Exit::Done);
     }
     let skipped = plan.skipped.clone();
     let outcome = rebuild::apply(plan, ctx)?;
     warn(&outcome, &skipped, console, ctx);
-    console.report("restore-all/1", &outcome, |out| {
-        write(out, &outcome, console.verbose, ctx);
+    console.report("restore-all/1", &outcome, |out| match only_state {
+        true => write_only_state(out, &outcome, ctx),
+        false => write(out, &outcome, console.verbose, ctx),
     })?;
     Ok(match outcome.is_complete() && skipped.is_empty() {
         true => Exit::Done,
@@ -114,14 +125,12 @@ fn some(names: &[String], all: bool) -> String {
     text
 }
 
-fn write_plan(out: &mut String, plan: &Plan, ctx: &Context) {
-    let _ = writeln!(
-        out,
-        "{}    as of {}, from {}\n",
-        styled(STRONG, human::path(&plan.to)),
-        dated(plan.snapshot, ctx),
-        human::path(plan.store())
-    );
+fn write_plan(out: &mut String, plan: &Plan, only_state: bool, ctx: &Context) {
+    let to = match only_state {
+        true => plan.built_in(),
+        false => &plan.to,
+    };
+    head(out, to, plan.snapshot, plan.store(), ctx);
     if plan.only_moves_up() {
         let _ = writeln!(
             out,
@@ -220,14 +229,28 @@ fn warn(outcome: &Outcome, told: &[String], console: &Console, ctx: &Context) {
     }
 }
 
-fn write(out: &mut String, outcome: &Outcome, all: bool, ctx: &Context) {
+fn head(out: &mut String, to: &Path, snapshot: Timestamp, store: &Path, ctx: &Context) {
     let _ = writeln!(
         out,
         "{}    as of {}, from {}\n",
-        styled(STRONG, human::path(&outcome.to)),
-        dated(outcome.snapshot, ctx),
-        human::path(&outcome.store)
+        styled(STRONG, human::path(to)),
+        dated(snapshot, ctx),
+        human::path(store)
     );
+}
+
+fn write_only_state(out: &mut String, outcome: &Outcome, ctx: &Context) {
+    let Some(state) = &outcome.state else {
+        return;
+    };
+    head(out, &state.to, outcome.snapshot, &outcome.store, ctx);
+    counted(out, &outcome.kinds);
+    let _ = writeln!(out);
+    write_state(out, state);
+}
+
+fn write(out: &mut String, outcome: &Outcome, all: bool, ctx: &Context) {
+    head(out, &outcome.to, outcome.snapshot, &outcome.store, ctx);
     counted(out, &outcome.kinds);
     let n = outcome.were_missing.len() as u64;
     if n > 0 {
@@ -383,23 +406,33 @@ fn write_next(out: &mut String, outcome: &Outcome) {
 
 fn write_state(out: &mut String, state: &rebuild::StateBack) {
     let was: Vec<String> = state.was.iter().map(|was| human::path(was)).collect();
-    let _ = writeln!(
-        out,
-        "What the agent application had ({}) is in {}: {}, {}.",
-        was.join(", "),
-        human::path(&state.to),
+    let content = format!(
+        "{}, {}",
         human::plural(state.files, "file", "files"),
         human::size(state.bytes)
     );
-    let was = state
-        .was
-        .first()
-        .map_or(Path::new("~/.workbuddy"), |was| &**was);
-    let _ = writeln!(
-        out,
-        "Put it in the place of {} while the application is not running.",
-        human::path(was)
-    );
+    let to = human::path(&state.to);
+    if state.was.as_slice() == std::slice::from_ref(&state.to) {
+        let _ = writeln!(
+            out,
+            "What the agent application had is in its place, {to}: {content}."
+        );
+    } else {
+        let _ = writeln!(
+            out,
+            "What the agent application had ({}) is in {to}: {content}.",
+            was.join(", ")
+        );
+        let was = state
+            .was
+            .first()
+            .map_or(Path::new("~/.workbuddy"), |was| &**was);
+        let _ = writeln!(
+            out,
+            "Put it in the place of {} while the application is not running.",
+            human::path(was)
+        );
+    }
     if state.transcripts > 0 {
         let _ = writeln!(
             out,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::outcome::Recovered;
 use super::place::{self, Ready};
-use super::state;
+use super::{alone, state};
 use crate::backup::{Form, Kind, Snapshot, Source, Standing, Store};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Result, Total, human};
@@ -19,8 +19,10 @@ use crate::history::{Surviving, Told};
 pub struct Request {
     /// The store.
     pub store: PathBuf,
-    /// Where the home shall be.
+    /// Where the home shall be. Without meaning when only the application's folder is wanted.
     pub to: PathBuf,
+    /// Only what the agent application had: no home is built.
+    pub only_state: bool,
     /// As of when; the newest snapshot if none.
     pub at: Option<Timestamp>,
     /// The repository, if it has survived.
@@ -81,6 +83,9 @@ pub struct Plan {
 /// A store that is not there, holds no such snapshot or can not be read; a place that holds something, or lies where no
 /// home can be; a repository that can not be opened; no room.
 pub fn plan(request: &Request, context: &Context) -> Result<Plan> {
+    if request.only_state {
+        return alone::plan(request, context);
+    }
     let store = Store::open_to_read(&request.store)?;
     let to = disk::real_path(&request.to)?;
     refuse_place(request, &store, &to)?;
@@ -151,7 +156,7 @@ fn refuse_place(request: &Request, store: &Store, to: &Path) -> Result<()> {
 
 /// Where what the agent application had can not be: in the home or around it, in the store, where the application has its
 /// own, and where something lies already.
-fn refuse_state_place(request: &Request, store: &Store, snapshot: &Snapshot) -> Result<()> {
+pub(super) fn refuse_state_place(request: &Request, store: &Store, snapshot: &Snapshot) -> Result<()> {
     let Some(state) = &request.state_to else {
         return Ok(());
     };
@@ -223,7 +228,7 @@ fn surviving(path: &Path, snapshot: &Snapshot, request: &Request) -> Result<Surv
         .hint("if it is this home's, and was begun anew or has lost something: --force"))
 }
 
-fn counted(source: &Source, with_state: bool) -> (Vec<Recovered>, Vec<String>, Vec<String>) {
+pub(super) fn counted(source: &Source, with_state: bool) -> (Vec<Recovered>, Vec<String>, Vec<String>) {
     let mut kinds: Vec<Recovered> = Vec::new();
     let (mut missing, mut removed) = (Vec::new(), Vec::new());
     for item in &source.snapshot().items {
@@ -268,6 +273,11 @@ impl Plan {
         &self.store_path
     }
 
+    /// The folder that is written to.
+    pub fn built_in(&self) -> &Path {
+        &self.request.to
+    }
+
     /// Whether only the last renames of an earlier run are left.
     pub fn only_moves_up(&self) -> bool {
         matches!(self.standing, place::Standing::Ready(_))
@@ -282,7 +292,7 @@ impl Plan {
         })
     }
 
-    fn look_at_room(&mut self, context: &Context) -> Result<()> {
+    pub(super) fn look_at_room(&mut self, context: &Context) -> Result<()> {
         let at = self
             .request
             .to
