@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use support::Place;
 use support::cold::files_in;
+use support::mount::Mount;
 
 /// A home with sessions, a store, and a first night.
 fn place() -> Place {
@@ -91,6 +92,42 @@ fn a_home_that_rests_would_be_back_as_it_is_now_and_nothing_but_the_report_is_wr
     after.retain(|path, _| !changed(path));
     assert_eq!(support::differences(&before, &after), "");
     assert!(place.names(".wbhome/tmp").is_empty());
+}
+
+#[test]
+fn of_the_stores_of_a_night_one_that_does_not_die_with_the_disk_is_rehearsed() {
+    let place = place();
+    let own = place.path("cold/store");
+    let at = |now: &str, args: &[&str]| {
+        let ran = place.run_with(&[("WBHOME_NOW", now)], args);
+        ran.expect(0);
+        ran
+    };
+    let warned = |report: &Value, part: &str| report["warnings"].to_string().contains(part);
+    let report = drill(&place, 0);
+    assert!(
+        warned(&report, "on the same disk as the home"),
+        "{report:#}"
+    );
+    assert!(!warned(&report, "--store"), "{report:#}");
+    let Some(disk) = Mount::memory(place.path("盘"), "64m") else {
+        return;
+    };
+    let other = disk.at.join("store");
+    let (own, other) = (own.to_str().unwrap(), other.to_str().unwrap());
+    place.ok(["backup", "init", "-q", other]);
+    let backup = |now: &str, store: &str| at(now, &["backup", "run", "-q", "--store", store]);
+    // The one on the disk of the home is written last.
+    backup("2024-06-16T03:00:00Z", other);
+    backup("2024-06-16T05:00:00Z", own);
+    let report = at("2024-06-16T09:00:00Z", &["drill", "--json"]).json();
+    assert_eq!(report["store"], other);
+    assert!(!warned(&report, "the same disk"), "{report:#}");
+    // Of another night, it is the newest all the same.
+    backup("2024-06-17T03:00:00Z", own);
+    let report = at("2024-06-17T09:00:00Z", &["drill", "--json"]).json();
+    assert_eq!(report["store"], own);
+    assert!(warned(&report, "--store"), "{report:#}");
 }
 
 #[test]

@@ -29,7 +29,8 @@ use crate::state;
   wbhome drill --keep /tmp/rebuilt    leave the rebuilt home there, to look into it
   wbhome drill -n                     which store and how much room, without doing it")]
 pub(super) struct DrillArgs {
-    /// This store alone [default: of each [[backup.store]] in wbhome.toml the one with the newest snapshot]
+    /// This store alone [default: of each [[backup.store]] in wbhome.toml the one with the newest snapshot, on another disk
+    /// than the home if there is one of that night]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     store: Option<PathBuf>,
     /// Build in this folder, which is new or empty, and leave it

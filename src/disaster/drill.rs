@@ -21,6 +21,7 @@ pub use report::{
 
 use super::rebuild;
 use crate::backup::agent_state::{self, Portion};
+use crate::backup::init::on_one_disk;
 use crate::backup::{Snapshot, Source, Store};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Kind, Result, human};
@@ -33,7 +34,7 @@ use compare::{Comparison, Side, Thing, data_of_place, thing_of_home};
 /// What is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The stores; the one with the newest snapshot is taken.
+    /// The stores; one with the newest snapshot is taken, on another disk than the home if one of that night is.
     pub stores: Vec<PathBuf>,
     /// A folder, new or empty, in which the rebuilt home is left.
     pub keep: Option<PathBuf>,
@@ -93,7 +94,7 @@ pub fn plan(home: &Home, request: &Request, context: &Context) -> Result<Plan> {
     if let Some(keep) = &request.keep {
         refuse_keep(home, keep)?;
     }
-    let (store, warnings) = newest(home, &request.stores, context)?;
+    let (store, warnings) = chosen(home, &request.stores, context)?;
     let repository = repository_of(home).ok().flatten();
     let below = match &request.keep {
         Some(keep) => keep.clone(),
@@ -147,18 +148,32 @@ fn refuse_keep(home: &Home, keep: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The store with the newest snapshot, and why others can not be used.
-fn newest(home: &Home, stores: &[PathBuf], context: &Context) -> Result<(PathBuf, Vec<String>)> {
-    let mut found: Option<(Timestamp, PathBuf)> = None;
+/// Snapshots that are no further apart than so many seconds are of one night.
+const NIGHT: i64 = 12 * 3600;
+
+/// A store that can be used.
+struct Usable<'s> {
+    /// Its newest snapshot.
+    at: Timestamp,
+    path: &'s Path,
+    /// Whether it survives the disk of the home.
+    apart: bool,
+}
+
+/// The store with the newest snapshot, and of those that have one of that night the one that does not die with the home's
+/// disk; what a person should know of it, and why others can not be used.
+fn chosen(home: &Home, stores: &[PathBuf], context: &Context) -> Result<(PathBuf, Vec<String>)> {
+    let mut usable = Vec::new();
     let (mut warnings, mut failed) = (Vec::new(), None);
     for path in stores {
         let at = Store::open_of(path, home)
             .and_then(|store| Ok(Source::of(&store, None, context)?.snapshot().at));
         match at {
-            Ok(at) if found.as_ref().is_none_or(|(known, _)| at > *known) => {
-                found = Some((at, path.clone()));
-            }
-            Ok(_) => {}
+            Ok(at) => usable.push(Usable {
+                at,
+                path,
+                apart: !on_one_disk(home.root(), path),
+            }),
             Err(error) if error.kind() == Kind::Interrupted => return Err(error),
             Err(error) => {
                 warnings.push(error.to_string());
@@ -166,11 +181,28 @@ fn newest(home: &Home, stores: &[PathBuf], context: &Context) -> Result<(PathBuf
             }
         }
     }
-    match (found, failed) {
-        (Some((_, path)), _) => Ok((path, warnings)),
-        (None, Some(error)) => Err(error),
-        (None, None) => Err(Error::failed("no backup store was named")),
+    let newest = usable.iter().map(|store| store.at).max();
+    let of_the_night = |store: &&Usable| {
+        newest.is_some_and(|newest| newest.duration_since(store.at).as_secs() < NIGHT)
+    };
+    // Of equal ones the first in the settings.
+    let last_nights = usable.iter().rev().filter(of_the_night);
+    let Some(chosen) = last_nights.max_by_key(|store| (store.apart, store.at)) else {
+        return Err(failed.unwrap_or_else(|| Error::failed("no backup store was named")));
+    };
+    if !chosen.apart {
+        let other = usable.iter().find(|store| store.apart);
+        let other = other.map(|other| {
+            let path = human::quoted(other.path);
+            format!("; --store {path} rehearses one that does not")
+        });
+        warnings.push(format!(
+            "the store lies on the same disk as the home, and goes with it: {}{}",
+            human::path(chosen.path),
+            other.unwrap_or_default()
+        ));
     }
+    Ok((chosen.path.to_path_buf(), warnings))
 }
 
 /// Where it is built: gone again when dropped, unless it is to be kept.
