@@ -423,6 +423,32 @@ fn references_to_the_place_that_it_came_from() {
     );
     assert_snapshot!(found("stale-path", 4, &place), @r"  stale-path     1   20240603_crawler  memory/notes.md holds 2 references to [ROOT]/old drive");
 
+    // `~` is what it is now: in another user's home nothing of theirs is what was left behind.
+    let place = migrated();
+    place.put_home(
+        &format!("{CRAWLER}/memory/notes.md"),
+        "in ~/workbuddy_home/sessions\n",
+    );
+    std::fs::create_dir(place.path("neu")).unwrap();
+    let (old, new) = (place.home(), place.path("neu/workbuddy_home"));
+    std::fs::rename(&old, &new).unwrap();
+    let run = |home: &str, args: &[&str]| {
+        let home = place.path(home);
+        let env = [("HOME", home.to_str().unwrap())];
+        let at = ["--home", new.to_str().unwrap()];
+        place.run_with(&env, &[&at[..], args].concat())
+    };
+    let (old, new_text) = (old.to_str().unwrap(), new.to_str().unwrap());
+    run("neu", &["relink", old, new_text, "--no-state"]).expect(0);
+    run("neu", &["check"]).expect(0);
+    // Whoever stayed has left it.
+    assert!(
+        run("me", &["check"])
+            .expect(4)
+            .stdout
+            .contains("stale-path")
+    );
+
     let place = migrated();
     let old = place.path("old drive").display().to_string();
     place.put_home(

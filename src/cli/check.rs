@@ -128,7 +128,15 @@ fn look(
     let root =
         Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
     let mut outcome = check::inspect(&root, home.root(), index.as_ref(), options, ctx)?;
-    migrate::add_stale_paths(home, &root, options, &mut outcome, ctx)?;
+    let user_home = place::user_home();
+    migrate::add_stale_paths(
+        home,
+        &root,
+        options,
+        user_home.as_deref(),
+        &mut outcome,
+        ctx,
+    )?;
     check::add_running(home, agents, index.as_ref(), options, &mut outcome);
     if options.only.is_none() {
         outcome.add(torn_history(home, ctx)?);

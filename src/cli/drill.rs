@@ -82,6 +82,7 @@ fn request(args: &DrillArgs, home: &Home) -> Result<Request> {
         },
         include: saved.include,
         exclude: saved.exclude,
+        user_home: place::user_home(),
     })
 }
 

@@ -46,6 +46,8 @@ pub struct Request {
     pub include: Vec<String>,
     /// `[state] exclude`.
     pub exclude: Vec<String>,
+    /// The user's own folder: what `~` means in references.
+    pub user_home: Option<PathBuf>,
 }
 
 /// What would be rehearsed.
@@ -338,6 +340,7 @@ impl Drill<'_> {
             &rebuilt,
             self.home,
             &self.snapshot.home.path,
+            self.request.user_home.as_deref(),
             &mut report,
             context,
         )?;

@@ -13,7 +13,8 @@ use crate::disk::{self, Buffers, Dir, Entry, FileKind};
 use crate::home::Home;
 use crate::paths::{self, Mapping, Rewriter};
 
-/// Adds what still refers to the places that the newest migration moved from.
+/// Adds what still refers to the places that the newest migration moved from. `user_home` is what `~` means now; where that
+/// is not known, it is what it meant at the migration.
 ///
 /// # Errors
 /// When the record can not be understood, the root not be read, or interruption.
@@ -21,10 +22,11 @@ pub fn add_stale_paths(
     home: &Home,
     root: &Dir,
     options: &Options,
+    user_home: Option<&Path>,
     outcome: &mut Outcome,
     ctx: &Context,
 ) -> Result<()> {
-    let Some(rewriter) = rewriter_of(home)? else {
+    let Some(rewriter) = rewriter_of(home, user_home)? else {
         return Ok(());
     };
     let tree = disk::walk(
@@ -79,7 +81,7 @@ pub fn moved_from(home: &Home) -> Result<Vec<Mapping>> {
     Ok(stale)
 }
 
-fn rewriter_of(home: &Home) -> Result<Option<Rewriter>> {
+fn rewriter_of(home: &Home, user_home: Option<&Path>) -> Result<Option<Rewriter>> {
     let mappings = moved_from(home)?;
     if mappings.is_empty() {
         return Ok(None);
@@ -88,7 +90,10 @@ fn rewriter_of(home: &Home) -> Result<Option<Rewriter>> {
     let settings = record.as_ref().map(Record::settings);
     let options = paths::Options {
         fields_only: settings.is_some_and(|s| s.fields_only),
-        user_home: settings.and_then(|s| s.user_home.clone()),
+        user_home: user_home
+            .and_then(Path::to_str)
+            .map(str::to_owned)
+            .or_else(|| settings.and_then(|s| s.user_home.clone())),
         known_ids: Vec::new(),
     };
     // What was accepted once compiles again; a record that was edited into nonsense names nothing.

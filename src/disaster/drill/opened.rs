@@ -23,6 +23,7 @@ pub(super) fn look(
     rebuilt: &Home,
     live: &Home,
     was: &Path,
+    user_home: Option<&Path>,
     report: &mut Report,
     context: &Context,
 ) -> Result<()> {
@@ -48,9 +49,9 @@ pub(super) fn look(
             why: error.to_string(),
         }),
     }
-    report.findings = findings(rebuilt, was, context)?;
+    report.findings = findings(rebuilt, was, user_home, context)?;
     if !report.findings.is_empty() {
-        let known = findings(live, live.root(), context)?;
+        let known = findings(live, live.root(), user_home, context)?;
         let same = |one: &Finding, other: &Finding| {
             one.kind == other.kind && one.path == other.path && one.count == other.count
         };
@@ -77,13 +78,18 @@ fn changed(plan: &reconcile::Plan) -> u64 {
 }
 
 /// What `wbhome check` says, as if the home lay at `place`.
-fn findings(home: &Home, place: &Path, context: &Context) -> Result<Vec<Finding>> {
+fn findings(
+    home: &Home,
+    place: &Path,
+    user_home: Option<&Path>,
+    context: &Context,
+) -> Result<Vec<Finding>> {
     let root =
         Dir::open(home.root()).map_err(|e| Error::io("can not open the home", home.root(), e))?;
     let index = Index::read(home).ok();
     let options = Options::default();
     let mut outcome = check::inspect(&root, place, index.as_ref(), &options, context)?;
-    migrate::add_stale_paths(home, &root, &options, &mut outcome, context)?;
+    migrate::add_stale_paths(home, &root, &options, user_home, &mut outcome, context)?;
     Ok(outcome.findings)
 }
 
