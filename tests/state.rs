@@ -213,6 +213,15 @@ fn undo_refuses_after_a_change_and_puts_it_into_the_trash_when_forced() {
     assert_eq!(everything(&scene.state), now);
     let plan = scene.place.json(UNDO.iter().chain(&["-n"]));
     assert_eq!(plan["would"][0]["changed"].as_array().unwrap().len(), 2);
+    // Without doing it, it says the same.
+    let ran = scene.place.run(UNDO.iter().chain(&["-n"]));
+    ran.expect(1);
+    for part in ["would not be given back", "--force"] {
+        assert!(ran.stdout.contains(part), "{ran:?}");
+    }
+    let ran = scene.place.run(UNDO.iter().chain(&["-n", "--force"]));
+    ran.expect(0);
+    assert!(ran.stdout.contains("would be given back"), "{ran:?}");
 
     scene.place.run(UNDO.iter().chain(&["--force"])).expect(0);
     let mut after = everything(&scene.state);

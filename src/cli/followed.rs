@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::output::{STRONG, styled};
-use crate::base::human;
 use crate::base::wire::WirePath;
+use crate::base::{Exit, human};
 use crate::home::swap::Changed;
 use crate::migrate::{Followed, Mention, Survey, UndoPlan, Undone};
 use crate::state::database::Kept;
@@ -199,15 +199,35 @@ fn write_changed(out: &mut String, changed: &[Changed], what: &str) {
     }
 }
 
-/// What would be taken back.
-pub(super) fn write_undo_plan(out: &mut String, plan: &UndoPlan) {
+/// What would be taken back, or refused.
+pub(super) fn write_undo_plan(out: &mut String, plan: &UndoPlan, force: bool) {
+    let is_refused = undo_exit(plan, force) != Exit::Done;
     for would in &plan.would {
+        let what = match is_refused {
+            true => "would not be given back, as something was changed since",
+            false => "would be given back as it was",
+        };
+        let _ = writeln!(out, "{what}: {}", names(&would.folders));
+        let what = match force {
+            true => "changed since, and would go to the trash",
+            false => "changed since, and in the way",
+        };
+        write_changed(out, &would.changed, what);
+    }
+    if is_refused {
         let _ = writeln!(
             out,
-            "would be given back as it was: {}",
-            names(&would.folders)
+            "\n--force takes it back all the same; what was changed goes to the trash then."
         );
-        write_changed(out, &would.changed, "changed since, and in the way");
     }
     let _ = writeln!(out, "\nNothing was changed.");
+}
+
+/// The exit code that taking back would have.
+pub(super) fn undo_exit(plan: &UndoPlan, force: bool) -> Exit {
+    let is_changed = plan.would.iter().any(|would| !would.changed.is_empty());
+    match is_changed && !force {
+        true => Exit::Failed,
+        false => Exit::Done,
+    }
 }

@@ -129,9 +129,9 @@ fn undo(
     if global.dry_run {
         let plan = relink::undo_plan(home, &place::leases(home, ctx)?, ctx)?;
         console.result("relink-undo-plan/1", &plan, |out| {
-            followed::write_undo_plan(out, &plan);
+            followed::write_undo_plan(out, &plan, force);
         })?;
-        return Ok(Exit::Done);
+        return Ok(followed::undo_exit(&plan, force));
     }
     place::refuse_untrusted(home)?;
     let home = place::lock(home, "relink undo", global, console, ctx)?;

@@ -22,9 +22,9 @@ pub(super) fn run(force: bool, global: &Global, console: &Console, ctx: &Context
     if global.dry_run {
         let undone = migrate::undo_plan(&home, ctx)?;
         console.result("migrate-undo-plan/1", &undone, |out| {
-            followed::write_undo_plan(out, &undone);
+            followed::write_undo_plan(out, &undone, force);
         })?;
-        return Ok(Exit::Done);
+        return Ok(followed::undo_exit(&undone, force));
     }
     place::refuse_untrusted(&home)?;
     let home = place::lock(&home, "migrate undo", global, console, ctx)?;
