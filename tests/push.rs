@@ -214,6 +214,36 @@ fn the_setting_pushes_after_each_commit() {
     assert_eq!(there(&place), here(&place));
 }
 
+/// Before the first push the remote has nothing that the rest could be put on: the first commit has, if it is clean.
+#[test]
+fn before_the_first_push_the_way_out_does_not_rewrite_the_home() {
+    let place = with_remote();
+    let first = here(&place);
+    place.put_home(TURN, format!("{{\n\"out\": \"{}\"\n}}\n", token()));
+    place.ok(["commit", "-q"]);
+    place.put_home(TURN, "{}\n");
+    let way = format!("reset --soft {}", &first[..10]);
+    let ran = place.run(["commit", "--push"]);
+    ran.expect(3).says(&[&way, "all commits but the first"]);
+    place.git(&["reset", "--soft", &first]);
+    place.ok(["commit", "--push"]);
+    assert_eq!(there(&place), here(&place));
+    assert!(!all_that_left(&place).contains(&token()));
+    // In the first commit itself.
+    let place = Place::with_home();
+    place.put_home(TURN, format!("{{\n\"out\": \"{}\"\n}}\n", token()));
+    bare(&place, "remote.git");
+    place.ok(["commit", "-q"]);
+    place.git(&[
+        "remote",
+        "add",
+        "origin",
+        path(&place, "remote.git").as_str(),
+    ]);
+    let ran = place.run(["commit", "--push"]);
+    ran.expect(3).says(&["filter-repo", "in a clone"]);
+}
+
 /// The secret is not in any file any more, and would leave all the same.
 #[test]
 fn a_secret_that_a_later_commit_removed_is_held_back() {
@@ -235,7 +265,7 @@ fn a_secret_that_a_later_commit_removed_is_held_back() {
     hint: a real one: take it out of use where it was issued, first of all
     hint: a harmless one: allow = ["606611126b0f66b452c87de47fdf6cb8"] in [secrets] of wbhome.toml
     hint: a commit that removes a secret does not take it out of the older ones, and they would leave too: they have to be rewritten
-    hint: when the files are free of it, git -C [ROOT]/me/workbuddy_home reset --soft [ID], then `wbhome commit --push`: all commits that wait become one; for more than that git rebase -i and git filter-repo, see docs/history.md
+    hint: when the files are free of it, git -C [ROOT]/me/workbuddy_home reset --soft [ID], then `wbhome commit --push`: all commits that wait become one; for more than that git rebase -i and git filter-repo (in a clone), see docs/history.md
     "#);
     assert!(!ran.stderr.contains(&token()) && !ran.stdout.contains(&token()));
     assert_eq!(there(&place), before);

@@ -353,6 +353,22 @@ impl Told {
     }
 }
 
+/// The first commit of all, in short, when there is one and no finding stands in it: nothing has been pushed, and it is what
+/// all others can be put on anew.
+fn clean_root(repository: &Repository, leaks: &[Leak]) -> Option<String> {
+    let git = &repository.git;
+    let mut walk = git.revwalk().ok()?;
+    walk.push(git.head().ok()?.target()?).ok()?;
+    let is_root = |oid: &git2::Oid| {
+        git.find_commit(*oid)
+            .is_ok_and(|one| one.parent_count() == 0)
+    };
+    let mut roots = walk.filter_map(std::result::Result::ok).filter(is_root);
+    let root = roots.next()?.to_string();
+    let is_clean = roots.next().is_none() && leaks.iter().all(|leak| leak.commit != root);
+    is_clean.then(|| root[..10].to_owned())
+}
+
 /// What a person can do about secrets that were found.
 fn ways_out(repository: &Repository, target: &Target, leaks: &[Leak]) -> Vec<String> {
     let git = command(repository);
@@ -375,12 +391,17 @@ fn ways_out(repository: &Repository, target: &Target, leaks: &[Leak]) -> Vec<Str
             "when the files are free of it, {git} reset --soft {}, then `wbhome commit --push`: all commits that wait become one",
             &known.to_string()[..10]
         ),
-        None => format!("{git} filter-repo --replace-text FILE rewrites all commits"),
+        None => match clean_root(repository, leaks) {
+            Some(root) => format!(
+                "when the files are free of it, {git} reset --soft {root}, then `wbhome commit --push`: all commits but the first become one"
+            ),
+            None => "git filter-repo --replace-text FILE rewrites all commits; in a clone, never in the home".to_owned(),
+        },
     };
     vec![
         "a real one: take it out of use where it was issued, first of all".to_owned(),
         harmless,
         "a commit that removes a secret does not take it out of the older ones, and they would leave too: they have to be rewritten".to_owned(),
-        format!("{rewrite}; for more than that git rebase -i and git filter-repo, see docs/history.md"),
+        format!("{rewrite}; for more than that git rebase -i and git filter-repo (in a clone), see docs/history.md"),
     ]
 }
