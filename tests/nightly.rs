@@ -180,6 +180,7 @@ fn a_store_that_is_missing_is_said_once_and_the_rest_is_done() {
     index    3 entries, all as on the disk
     commit   3 sessions: +3 turns, 3 files
     prune    [ROOT]/store: not done: its backup has not been good, so everything stays
+    The record: [ROOT]/me/workbuddy_home/.wbhome/runs/20240615T120000Z.json
     --- stderr
     to nobody
     error: backup: there is no backup store: [ROOT]/store
@@ -396,6 +397,53 @@ fn a_month_without_a_drill_is_told_on_every_seventh_day() {
     place.put_home(".wbhome/drills/20240722T100000Z.json", "{}");
     assert_eq!(said("07-29", &["-v"]), "");
     assert!(said("08-21", &[]).contains("the last drill was 30 days ago"));
+}
+
+#[test]
+fn many_things_that_are_gone_at_once_are_one_warning_and_one_command() {
+    let place = place("");
+    let names = ["一", "二 b", "三", "四", "五"];
+    for name in names {
+        place.put_home(&format!("{name}/x.txt"), name);
+    }
+    let on = |day: u32, args: &[&str]| {
+        let now = format!("2024-07-{day:02}T03:00:00Z");
+        night(&place, &[("WBHOME_NOW", &now)], args)
+    };
+    on(1, &[]).expect(0);
+    for name in names {
+        std::fs::remove_dir_all(place.home().join(name)).unwrap();
+    }
+    let ran = on(2, &["-v"]);
+    ran.expect(0);
+    assert_eq!(
+        ran.stderr.matches("not there any more").count(),
+        1,
+        "{ran:?}"
+    );
+    let hint = ran
+        .stderr
+        .lines()
+        .find(|line| line.contains("backup accept"));
+    let (_, command) = hint.unwrap().split_once("`wbhome ").unwrap();
+    let command = command.trim_end_matches('`');
+    let typed = format!(
+        "{} --home {} {command}",
+        env!("CARGO_BIN_EXE_wbhome"),
+        place.home().display()
+    );
+    let accepted = std::process::Command::new("sh")
+        .args(["-c", &typed])
+        .env("WBHOME_NOW", "2024-07-02T04:00:00Z")
+        .env("HOME", place.user_home())
+        .output()
+        .unwrap();
+    support::Ran::of(accepted).expect(0);
+    let ran = on(9, &["-v"]);
+    assert!(
+        !ran.expect(0).stderr.contains("not there any more"),
+        "{ran:?}"
+    );
 }
 
 #[test]

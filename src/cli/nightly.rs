@@ -127,7 +127,9 @@ fn write(out: &mut String, record: &Record, verbose: bool) {
             let _ = writeln!(out, "         {note}");
         }
     }
-    if let (Some(kept), true) = (&record.record, verbose) {
+    if let Some(kept) = &record.record
+        && (verbose || record.exit != Exit::Done)
+    {
         let _ = writeln!(out, "The record: {}", human::path(kept));
     }
 }

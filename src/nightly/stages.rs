@@ -333,13 +333,46 @@ fn tell_backup(stage: &mut Stage, done: &backing::Outcome) {
             &format!("if that is right: `wbhome backup accept {quoted}`"),
         );
     }
-    for gone in done.missing.iter().filter(|gone| is_due(gone.since)) {
-        let quoted = human::argument(&gone.what);
-        stage.warn(
-            format!("{} is not there any more; its last pack is kept", gone.what),
-            &format!("if it is gone for good: `wbhome backup accept {quoted}`"),
-        );
+    let gone = done.missing.iter().filter(|gone| is_due(gone.since));
+    tell_missing(
+        stage,
+        &gone.map(|gone| gone.what.as_str()).collect::<Vec<_>>(),
+    );
+}
+
+/// So many missing things are told one by one.
+const APART: usize = 3;
+
+/// Many at once have one cause, as when a folder of the application follows a move under other names.
+fn tell_missing(stage: &mut Stage, gone: &[&str]) {
+    if gone.len() <= APART {
+        for what in gone {
+            let quoted = human::argument(what);
+            stage.warn(
+                format!("{what} is not there any more; its last pack is kept"),
+                &format!("if it is gone for good: `wbhome backup accept {quoted}`"),
+            );
+        }
+        return;
     }
+    let more = human::count((gone.len() - APART) as u64);
+    let quoted = gone.iter().map(|what| human::quoted(Path::new(what)));
+    let quoted: Vec<String> = quoted.collect();
+    // What begins with a dash is a name all the same.
+    let end = match gone.iter().any(|what| what.starts_with('-')) {
+        true => "-- ",
+        false => "",
+    };
+    stage.warn(
+        format!(
+            "{} and {more} more are not there any more; their last packs are kept",
+            gone[..APART].join(", ")
+        ),
+        &format!(
+            "if they are gone for good, or have other names now: `wbhome backup accept {end}{}`",
+            quoted.join(" ")
+        ),
+    );
 }
 
 /// What stays as it is is told on the first night, and then once a week: what is told every night is read by nobody.
