@@ -62,14 +62,14 @@ fn one_takes_it_and_the_other_sees_that() {
     exit: 1
     --- stdout
     --- stderr
-    warning: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay is new to this home
+    error: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay is new to this home
     hint: `wbhome lease release 20240604_数据清洗` there lets go of it; `wbhome lease steal 20240604_数据清洗` here asks nobody
     ");
     assert_snapshot!(desk.run(["lease", "release", "数据"]).shown(desk), @r"
     exit: 1
     --- stdout
     --- stderr
-    warning: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay was seen to change last on 2024-06-15 12:00 (just now)
+    error: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay was seen to change last on 2024-06-15 12:00 (just now)
     hint: `wbhome lease release 20240604_数据清洗` there lets go of it; `wbhome lease steal 20240604_数据清洗` here asks nobody
     ");
     let ran = later(
@@ -81,7 +81,7 @@ fn one_takes_it_and_the_other_sees_that() {
     exit: 1
     --- stdout
     --- stderr
-    warning: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay was seen to change last on 2024-06-15 12:00 (3 hours ago)
+    error: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay was seen to change last on 2024-06-15 12:00 (3 hours ago)
     ");
     assert_snapshot!(later(desk, "2024-06-15T15:00:00Z", &["lease", "ls"]).shown(desk), @r"
     exit: 0
@@ -271,7 +271,7 @@ fn sessions_that_do_not_travel_have_none() {
     exit: 1
     --- stdout
     --- stderr
-    warning: `20240604_数据清洗` is archived, and does not travel
+    error: `20240604_数据清洗` is archived, and does not travel
     ");
     assert_snapshot!(laptop.run(["lease", "take", "nothing"]).shown(laptop), @r"
     exit: 1
@@ -371,7 +371,7 @@ fn hostile_files_are_named_and_nothing_else_comes_of_them() {
     warning: 00000000000000000000000000000002.json in .leases can not be understood, and may be a claim: it is a FIFO
     warning: 00000000000000000000000000000003.json in .leases can not be understood, and may be a claim: too large to be read (104.9 MB)
     warning: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa (1).json in .leases can not be understood, and may be a claim: its name is not the id of a device
-    warning: there is no higher number than that of the lease of `20240605_api_refactor` in [LAPTOP]/中继/.leases
+    error: there is no higher number than that of the lease of `20240605_api_refactor` in [LAPTOP]/中继/.leases
     hint: no device counts that far: one of the files there was not written by wbhome; move it away
     hint: what it said is noted, too, and counts on until that is gone: rm [ROOT]/me/workbuddy_home/.wbhome/leases.json
     ");
@@ -551,7 +551,7 @@ fn the_file_of_a_holder_has_gone() {
     exit: 1
     --- stdout
     --- stderr
-    warning: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay has gone since 2024-06-15 15:00, and what it said counts on
+    error: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay has gone since 2024-06-15 15:00, and what it said counts on
     hint: `wbhome lease release 20240604_数据清洗` there lets go of it; `wbhome lease steal 20240604_数据清洗` here asks nobody
     ");
     assert_snapshot!(later(desk, "2024-06-16T15:00:00Z", &["lease", "ls"]).shown(desk), @r"
@@ -582,7 +582,7 @@ fn a_file_that_has_changed_since_is_not_said_to_have_changed_now() {
     exit: 1
     --- stdout
     --- stderr
-    warning: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay has changed since this home looked last, on 2024-06-15 12:00
+    error: laptop holds the lease of `20240604_数据清洗` since 2024-06-15 12:00 by its clock; its file in the relay has changed since this home looked last, on 2024-06-15 12:00
     hint: `wbhome lease release 20240604_数据清洗` there lets go of it; `wbhome lease steal 20240604_数据清洗` here asks nobody
     ");
 }
@@ -597,7 +597,7 @@ fn hints_name_a_session_that_begins_with_a_dash() {
     exit: 1
     --- stdout
     --- stderr
-    warning: `-划线 a` carries no sync tag, and does not travel
+    error: `-划线 a` carries no sync tag, and does not travel
     hint: `wbhome label --sync-tag TAG -- '-划线 a'` gives it one
     ");
     desk.ok(["label", "--sync-tag", "x", "-q", "--", id]);
@@ -608,7 +608,7 @@ fn hints_name_a_session_that_begins_with_a_dash() {
     exit: 1
     --- stdout
     --- stderr
-    warning: laptop holds the lease of `-划线 a` since 2024-06-15 11:00 by its clock; its file in the relay has changed since this home looked last, on 2024-06-15 12:00
+    error: laptop holds the lease of `-划线 a` since 2024-06-15 11:00 by its clock; its file in the relay has changed since this home looked last, on 2024-06-15 12:00
     hint: `wbhome lease release -- '-划线 a'` there lets go of it; `wbhome lease steal -- '-划线 a'` here asks nobody
     ");
     desk.ok(["lease", "steal", "--yes", "-q", "--", id]);
@@ -625,7 +625,7 @@ fn which_device_this_is_may_not_be_known() {
     exit: 1
     --- stdout
     --- stderr
-    warning: `20240604_数据清洗` is read-only here: laptop holds its lease since 2024-06-15 12:00 by its clock; it is not known whether that is this device: can not understand [ROOT]/me/.local/share/wbhome/device.json: EOF while parsing an object at line 1 column 1
+    error: `20240604_数据清洗` is read-only here: laptop holds its lease since 2024-06-15 12:00 by its clock; it is not known whether that is this device: can not understand [ROOT]/me/.local/share/wbhome/device.json: EOF while parsing an object at line 1 column 1
     hint: it says which device this is; move it away and run `wbhome relay init` again: leases of before are the old device's then
     hint: docs/devices.md says what a lease is
     ");

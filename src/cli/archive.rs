@@ -63,15 +63,16 @@ pub(super) fn run(
     if global.dry_run {
         let leases = place::leases(&home, ctx)?;
         let plan = away::plan(&home, &request, &agents, &leases, ctx)?;
-        refused(&plan.refused, global, console);
-        console.result("archive-plan/1", &plan, |out| {
-            write_plan(out, &plan, console)
-        })?;
-        return Ok(exit(
+        let exit = exit(
             &plan.refused,
             plan.sessions.len() + plan.already.len(),
             true,
-        ));
+        );
+        refused(&plan.refused, exit, global, console);
+        console.result("archive-plan/1", &plan, |out| {
+            write_plan(out, &plan, console)
+        })?;
+        return Ok(exit);
     }
     let locked = place::lock(&home, "archive", global, console, ctx)?;
     let leases = place::leases(&locked, ctx)?;
@@ -81,13 +82,13 @@ pub(super) fn run(
     for session in &done.sessions {
         warn(session, console);
     }
-    refused(&done.refused, global, console);
-    console.report("archive/1", &done, |out| write(out, &done, global, console))?;
     let exit = exit(
         &done.refused,
         done.sessions.len() + done.already.len(),
         done.sessions.iter().all(Done::is_whole),
     );
+    refused(&done.refused, exit, global, console);
+    console.report("archive/1", &done, |out| write(out, &done, global, console))?;
     Ok(match done.interrupted {
         true => interrupted(console),
         false => exit,
@@ -101,11 +102,11 @@ pub(super) fn interrupted(console: &Console) -> Exit {
     Exit::Interrupted
 }
 
-/// Those that were refused, and what can be done about them.
-pub(super) fn refused(refused: &[Refused], global: &Global, console: &Console) {
+/// Those that were refused, and what can be done about them: errors, where nothing else was done.
+pub(super) fn refused(refused: &[Refused], exit: Exit, global: &Global, console: &Console) {
     let again = place::again(global);
     for one in refused {
-        console.warn(&place::spelled(&one.why, &again));
+        console.refuse(&place::spelled(&one.why, &again), exit);
         for hint in &one.hints {
             console.hint(&place::spelled(hint, &again));
         }

@@ -99,12 +99,13 @@ pub(super) fn run(
         if wish != Wish::Release {
             strange(&relay.devices, console);
         }
-        refused(&plan.refused, global, console);
+        let exit = exit(&plan.refused, &plan.sessions);
+        refused(&plan.refused, exit, global, console);
         console.result(schema, &plan, |out| {
             write(out, &plan.sessions, &plan.refused, true);
             let _ = writeln!(out, "Nothing was changed.");
         })?;
-        return Ok(exit(&plan.refused, &plan.sessions));
+        return Ok(exit);
     }
     let locked = place::lock(&home, "lease", global, console, ctx)?;
     let mut relay = place::open_relay(&locked)?;
@@ -126,7 +127,8 @@ pub(super) fn run(
         plan = now;
     }
     let done = lease::apply(&locked, &mut relay, plan, ctx)?;
-    refused(&done.refused, global, console);
+    let exit = exit(&done.refused, &done.sessions);
+    refused(&done.refused, exit, global, console);
     console.report(schema, &done, |out| {
         write(out, &done.sessions, &done.refused, false);
         if done.sessions.iter().any(|step| is_new(step.change)) {
@@ -136,7 +138,7 @@ pub(super) fn run(
             );
         }
     })?;
-    Ok(exit(&done.refused, &done.sessions))
+    Ok(exit)
 }
 
 /// The sessions that are meant; none named: all whose lease this device holds.
@@ -168,10 +170,10 @@ fn strange(devices: &Devices, console: &Console) {
     }
 }
 
-fn refused(refused: &[Refused], global: &Global, console: &Console) {
+fn refused(refused: &[Refused], exit: Exit, global: &Global, console: &Console) {
     let again = place::again(global);
     for one in refused {
-        console.warn(&place::spelled(&one.why, &again));
+        console.refuse(&place::spelled(&one.why, &again), exit);
         for hint in &one.hints {
             console.hint(&place::spelled(hint, &again));
         }

@@ -10,7 +10,7 @@ use clap::ColorChoice;
 use serde::Serialize;
 
 use super::args::Global;
-use crate::base::{Error, Kind, Result, human};
+use crate::base::{Error, Exit, Kind, Result, human};
 
 /// Bold, for what the eye should find first.
 pub(super) const STRONG: Style = Style::new().bold();
@@ -136,6 +136,16 @@ impl Console {
     /// Something that a person should know.
     pub fn warn(&self, text: &str) {
         self.say(&format!("{} {text}\n", styled(WARNING, "warning:")));
+    }
+
+    /// Says on standard error that something was refused: an error where the whole command has come to nothing by it.
+    pub fn refuse(&self, text: &str, exit: Exit) {
+        match exit {
+            Exit::Failed | Exit::Newer => {
+                self.say(&format!("{} {text}\n", styled(ERROR, "error:")))
+            }
+            _ => self.warn(text),
+        }
     }
 
     /// What a person may want to know, and may not.

@@ -47,13 +47,14 @@ pub(super) fn run(
     };
     if global.dry_run {
         let plan = back::plan(&home, &request, &place::leases(&home, ctx)?)?;
-        refused(&plan.refused, global, console);
-        console.result("unarchive-plan/1", &plan, |out| write_plan(out, &plan))?;
-        return Ok(exit(
+        let exit = exit(
             &plan.refused,
             plan.sessions.len() + plan.already.len(),
             true,
-        ));
+        );
+        refused(&plan.refused, exit, global, console);
+        console.result("unarchive-plan/1", &plan, |out| write_plan(out, &plan))?;
+        return Ok(exit);
     }
     let locked = place::lock(&home, "unarchive", global, console, ctx)?;
     let plan = back::plan(&locked, &request, &place::leases(&locked, ctx)?)?;
@@ -61,13 +62,13 @@ pub(super) fn run(
     for session in &done.sessions {
         warn(session, &locked, global, console);
     }
-    refused(&done.refused, global, console);
-    console.report("unarchive/1", &done, |out| write(out, &done))?;
     let exit = exit(
         &done.refused,
         done.sessions.len() + done.already.len(),
         done.sessions.iter().all(Done::is_whole),
     );
+    refused(&done.refused, exit, global, console);
+    console.report("unarchive/1", &done, |out| write(out, &done))?;
     Ok(match done.interrupted {
         true => interrupted(console),
         false => exit,
