@@ -294,7 +294,7 @@ fn sessions_that_do_not_travel_have_none() {
 }
 
 #[test]
-fn one_that_only_the_relay_has_is_named_exactly() {
+fn one_that_only_the_relay_has_is_named_exactly_or_by_a_part_that_no_session_here_has() {
     let devices = Devices::new();
     let desk = &devices.desk;
     // It begins as a session of this home does.
@@ -313,6 +313,11 @@ fn one_that_only_the_relay_has_is_named_exactly() {
     ");
     assert_eq!(desk.run(["lease", "take", "20240603_cra"]).code, Some(1));
     assert_eq!(desk.run(["lease", "take", "20240101"]).code, Some(1));
+    std::fs::create_dir(devices.relay().join("20240102_别处")).unwrap();
+    let part = desk.ok(["lease", "take", "别处"]);
+    assert!(part.contains("20240102_别处   its lease is this device's now"));
+    let path = desk.run(["lease", "take", "别处/a"]);
+    path.expect(1).says(&["there is no session"]);
     assert_eq!(
         desk.run(["lease", "release", "20240101_还没到", "-q"]).code,
         Some(0)

@@ -616,6 +616,10 @@ fn places_that_can_not_be_a_relay_are_refused() {
     place
         .run(["relay", "init", "relay", "--mode", "x"])
         .expect(2);
+    // What will leave is said before it does.
+    let ran = place.run(["relay", "init", "anew", "--mode", "clone", "-n"]);
+    ran.expect(0)
+        .says(&["2 sessions carry a sync tag already", "relay sync -n"]);
     // Another home of the same device.
     place.ok(["init", "-q", "second"]);
     let second = place.path("second");

@@ -53,7 +53,7 @@ pub(super) struct LabelArgs {
     /// Take the project away
     #[arg(long)]
     no_project: bool,
-    /// Mark it for sharing under this name: a relay sync sends what has one
+    /// Mark it for sharing under this name: `relay sync` and the night put it into the relay
     #[arg(long, value_name = "SYNC_TAG", conflicts_with = "no_sync_tag", add = complete::sync_tags())]
     sync_tag: Option<String>,
     /// Take the sync tag away

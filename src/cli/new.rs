@@ -28,7 +28,7 @@ pub(super) struct NewArgs {
     /// A tag; may be repeated
     #[arg(long, value_name = "TAG", add = complete::tags())]
     tag: Vec<String>,
-    /// Mark it for sharing under this name: a relay sync sends what has one
+    /// Mark it for sharing under this name: `relay sync` and the night put it into the relay
     #[arg(long, value_name = "SYNC_TAG", add = complete::sync_tags())]
     sync_tag: Option<String>,
     /// A title for people

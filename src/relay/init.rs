@@ -9,7 +9,7 @@ use super::place::{another_home, refuse_within};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, Written};
-use crate::home::{Config, Device, Home, LockedHome, RelayMode};
+use crate::home::{Config, Device, Home, Index, LockedHome, RelayMode};
 
 /// What is asked for.
 #[derive(Clone, Debug)]
@@ -81,6 +81,13 @@ pub fn plan(home: &Home, device: Option<&Device>, request: &Request) -> Result<P
     if disk::sync_folder(dir).is_none() && request.mode != RelayMode::Symlink {
         notes.push("no sync client is known to carry this folder; set one up for it".to_owned());
     }
+    let tagged = tagged(home);
+    if tagged > 0 && !bound {
+        notes.push(format!(
+            "{} a sync tag already and will go there: `wbhome relay sync -n` shows what",
+            human::plural(tagged, "session carries", "sessions carry")
+        ));
+    }
     Ok(Plan {
         relay: dir.clone().into(),
         mode: request.mode,
@@ -92,6 +99,12 @@ pub fn plan(home: &Home, device: Option<&Device>, request: &Request) -> Result<P
         former: former.map(|former| former.to_string_lossy().into_owned()),
         notes,
     })
+}
+
+/// How many active sessions carry a sync tag.
+fn tagged(home: &Home) -> u64 {
+    let index = Index::read(home).unwrap_or_default();
+    index.entries().filter(|entry| entry.travels()).count() as u64
 }
 
 /// Refuses a folder in a relay: its sessions would be files of the other's.

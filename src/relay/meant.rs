@@ -1,12 +1,12 @@
 //! Which session is meant where some are in the relay alone, and whether its lease is anybody's business.
 
-use super::Relay;
+use super::{Relay, version};
 use crate::base::{Error, Result, human};
 use crate::disk::FileKind;
-use crate::home::{Entry, Home, Index, SessionId, Status, candidates, resolve};
+use crate::home::{Entry, Home, Index, SessionId, Status, candidates, matching, resolve};
 
-/// The session that `query` means: of this home, as everywhere; or by its exact name one that only the relay has, or that
-/// somebody claims.
+/// The session that `query` means: of this home, as everywhere; or one that only the relay has, or that somebody claims, by
+/// its exact name, and where this home has none of that name, of the relay by a unique part of it.
 ///
 /// # Errors
 /// None or several are meant.
@@ -18,7 +18,14 @@ pub fn meant(home: &Home, relay: &Relay, query: &str) -> Result<SessionId> {
     {
         return Ok(id);
     }
-    resolve(query, &here)
+    if let Some(id) = matching(query, &here)? {
+        return Ok(id);
+    }
+    let is_name = !query.contains('/') && !query.starts_with('@');
+    match is_name.then(|| version::meant(relay, query)).transpose()? {
+        Some(Some(id)) => Ok(id),
+        _ => resolve(query, &here),
+    }
 }
 
 impl Relay {

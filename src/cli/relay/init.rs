@@ -84,7 +84,7 @@ pub(super) fn run(
         }
     };
     for note in &plan.notes {
-        console.note(note);
+        console.note(&place::spelled(note, &place::again(global)));
     }
     let schema = match global.dry_run {
         true => "relay-init-plan/1",

@@ -40,6 +40,11 @@ pub(super) fn run(
     for hint in told::hints(&told, &again) {
         console.hint(&hint);
     }
+    if told.strangers.iter().any(|stranger| !stranger.known_here) {
+        console.hint(&format!(
+            "one from elsewhere comes here by {again} lease take SESSION, then {again} relay take SESSION"
+        ));
+    }
     if told.count(State::Sent) + told.count(State::Updated) + told.count(State::Removed) > 0 {
         console.hint(&format!("{again} relay sync sends what differs"));
     }
