@@ -116,6 +116,7 @@ fn a_named_home_that_is_not_there_is_an_error_never_another_one() {
     --- stderr
     error: there is no home here, nor in any folder above
     hint: `wbhome init [ROOT]/me/workbuddy_home` makes one
+    hint: sessions on a sync drive: `wbhome migrate SRC DEST` makes one of them on the local disk
     hint: or name one with --home DIR, or in $WBHOME
     ");
     let output = place

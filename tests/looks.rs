@@ -1161,7 +1161,7 @@ fn moving_in() {
 
     Sessions: 1 in the source, 1 in the home. Index: 1 entry before, 1 now (0 added, 0 missing).
 
-    Keep the original until 2024-06-29.  Next: wbhome check -v --home home
+    Keep the original until 2024-06-29.  Next: wbhome check -v --home [ROOT]/home
 
     $ migrate status --home home
     Migrated 2024-06-15 12:00 (just now)

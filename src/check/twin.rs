@@ -62,13 +62,15 @@ pub fn plan(
     let (path, twin) = pair(&root, path, stop)?;
     let there = mend::look(&root, &path)?;
     if there.is_some_and(|meta| meta.kind != FileKind::File) {
-        return Err(Error::failed("is no file:").at(&path));
+        return Err(Error::failed("this is no file:").at(&path));
     }
     if there.is_some() && !force && is_whole(&root, &path, stop)? {
-        return Err(Error::failed("is not damaged:").at(&path).hint(format!(
-            "--force puts it into the trash, and {} in its place",
-            human::path(&twin)
-        )));
+        return Err(Error::failed("the file is not damaged:")
+            .at(&path)
+            .hint(format!(
+                "--force puts it into the trash, and {} in its place",
+                human::path(&twin)
+            )));
     }
     let at_work = AtWork::look(home.root(), agents);
     let session = path.iter().nth(1).and_then(SessionId::of_folder);

@@ -136,7 +136,7 @@ pub(super) fn run(
         _ => e,
     })?;
     tell_warnings(&outcome.warnings, console);
-    tell(&outcome, &request.dest, console, ctx)?;
+    tell(&outcome, &place::absolute(&request.dest)?, console, ctx)?;
     Ok(outcome.exit())
 }
 

@@ -57,7 +57,7 @@ pub(super) fn refuse_untrusted(home: &Home) -> Result<()> {
     match home.is_trusted() {
         true => Ok(()),
         false => Err(Error::failed(
-            "was merely found, or is another user's, and its records are not obeyed:",
+            "the home was merely found, or is another user's, and its records are not obeyed:",
         )
         .at(home.root())
         .hint(format!(

@@ -143,9 +143,11 @@ fn refuse_keep(home: &Home, keep: &Path) -> Result<()> {
             .hint("--keep names a folder outside of it"));
     }
     if disk::exists(keep) && (!disk::is_folder(keep) || !disk::read_dir_names(keep)?.is_empty()) {
-        return Err(Error::failed("is there already, and not an empty folder:")
-            .at(keep)
-            .hint("--keep names a folder that is new or empty"));
+        return Err(
+            Error::failed("the folder is there already, and not an empty folder:")
+                .at(keep)
+                .hint("--keep names a folder that is new or empty"),
+        );
     }
     Ok(())
 }

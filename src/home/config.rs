@@ -94,6 +94,7 @@ section! {
         #[serde(deserialize_with = "values::some_size")]
         size: Option<u64> = None,
         /// Cut logs that are kept.
+        #[serde(deserialize_with = "values::count")]
         keep: u32 = 7,
         /// How they are compressed.
         compress: Compress = Compress::Zstd,

@@ -117,6 +117,7 @@ fn nothing(usual: Option<&Path>) -> Error {
                 "`wbhome init {}` makes one",
                 crate::base::human::quoted(usual)
             ))
+            .hint("sessions on a sync drive: `wbhome migrate SRC DEST` makes one of them on the local disk")
             .hint("or name one with --home DIR, or in $WBHOME"),
         None => error.hint("name one with --home DIR, or in $WBHOME"),
     }

@@ -204,11 +204,11 @@ fn resolve(request: &Request) -> Result<(Dir, Settings)> {
         .map_err(|e| Error::io("can not open the source", &request.source, e))?;
     let real = disk::real_path(&request.source)?;
     if !disk::is_folder(&real.join("sessions")) {
-        return Err(
-            Error::failed("is not a session home, it has no folder `sessions`:")
-                .at(&request.source)
-                .hint("SRC is the folder that holds sessions/, agents/ and index.json"),
-        );
+        return Err(Error::failed(
+            "the source is not a session home, it has no folder `sessions`:",
+        )
+        .at(&request.source)
+        .hint("SRC is the folder that holds sessions/, agents/ and index.json"));
     }
     let dest = disk::real_path(&request.dest)?;
     let utf8 = |path: &Path| path.to_str().map(str::to_owned);

@@ -58,7 +58,7 @@ fn a_bad_value_names_its_line_and_what_is_expected() {
         ("[archive]\nidle = \"30\"\n", 2, "a duration such as"),
         ("[archive]\nlevel = 40\n", 2, "from 1 to 19"),
         ("[rotate]\nevery = \"dialy\"\n", 2, "daily"),
-        ("[rotate]\nkeep = -1\n", 2, "u32"),
+        ("[rotate]\nkeep = -1\n", 2, "a number from 0 to"),
         ("[git]\npush = \"yes\"\n", 2, "boolean"),
         ("git = 3\n", 1, "Git"),
         ("[git]\npush = tru\n", 2, ""),

@@ -175,6 +175,13 @@ pub(super) fn some_duration<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Du
     duration(d).map(Some)
 }
 
+pub(super) fn count<'de, D: Deserializer<'de>>(d: D) -> Result<u32, D::Error> {
+    let n = i64::deserialize(d)?;
+    u32::try_from(n).map_err(|_| {
+        de::Error::invalid_value(de::Unexpected::Signed(n), &"a number from 0 to 4294967295")
+    })
+}
+
 pub(super) fn level<'de, D: Deserializer<'de>>(d: D) -> Result<i32, D::Error> {
     let level = i64::deserialize(d)?;
     match i32::try_from(level) {

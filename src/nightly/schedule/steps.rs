@@ -82,7 +82,7 @@ impl Outcome {
 pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome> {
     if let (Some(hindrance), true) = (&plan.hindrance, plan.with.is_some()) {
         return Err(Error::failed(hindrance.clone()).hint(
-            "`wbhome schedule show` prints what would be installed; --with names another way",
+            "`wbhome schedule show` prints what would be installed; --with names another way; where there is neither systemd nor cron, your system has a package for it (`apt install cron`)",
         ));
     }
     context.stop.check()?;
