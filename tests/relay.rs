@@ -1289,3 +1289,28 @@ fn a_session_that_fails_for_weeks_makes_no_old_content_ours() {
     ran.says(&["memory/f: changed there"]);
     assert_eq!(place.text(format!("relay/{REPORT}/memory/f")), "v2");
 }
+
+/// The relay holds more than the trash, in an older version, when a session is removed: its version is kept, too. What
+/// comes back is what was removed.
+#[test]
+fn what_is_restored_is_the_session_and_not_the_version_of_the_relay() {
+    let place = place("clone");
+    place.put_home(&format!("sessions/{CRAWLER}/artifacts/旧"), "old");
+    place.ok(["relay", "sync", "-q"]);
+    std::fs::remove_file(
+        place
+            .home()
+            .join(format!("sessions/{CRAWLER}/artifacts/旧")),
+    )
+    .unwrap();
+    place.put_home(&format!("sessions/{CRAWLER}/memory/later"), "later work");
+    place.put_home(&format!("sessions/{CRAWLER}/logs/run.log"), "一行\n");
+    let before = tree(&place.home().join("sessions").join(CRAWLER));
+    place.ok(["rm", CRAWLER, "-y", "-q"]);
+    place.ok(["relay", "sync", "--yes", "-q"]);
+    assert_eq!(place.acts().len(), 2);
+    place.ok(["restore", CRAWLER, "--from", "trash", "-q"]);
+    let after = tree(&place.home().join("sessions").join(CRAWLER));
+    assert_eq!(support::differences(&before, &after), "");
+    assert!(is_in_trash(&place, "old"));
+}

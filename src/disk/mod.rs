@@ -48,8 +48,8 @@ pub use duplicate::{duplicate, duplicate_as, duplicate_tree};
 pub use expected::{Expected, remove_expected, replace_expected};
 pub use files::{
     create_folder, create_private_folder, current_user, exists, is_folder, is_nowhere, overwrite,
-    read, read_dir_names, read_end, read_own, read_small, read_small_in, real_path, remove_file, remove_name,
-    remove_tree, rename_no_replace, set_mode, stat, symlink,
+    read, read_dir_names, read_end, read_own, read_small, read_small_in, real_path, remove_file,
+    remove_name, remove_tree, rename_no_replace, set_mode, stat, symlink,
 };
 pub use filesystem::{Filesystem, Lack, filesystem, folds_case, may_write};
 pub use holds::holds_all;

@@ -13,7 +13,7 @@ mod acts;
 pub mod empty;
 mod note;
 
-pub use acts::{Act, act, acts};
+pub use acts::{Act, OF_RELAY, act, acts};
 pub(crate) use acts::{TRASH, close};
 use note::lies;
 pub use note::{Added, Former, Mark, ModeChange, Note, Was};

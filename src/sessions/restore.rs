@@ -207,7 +207,9 @@ fn one(home: &Home, root: &Dir, what: &str, stop: &Stop) -> Result<Plan> {
         true => vec![session, archive_of(&id)],
         false => vec![session.join(rel.as_path())],
     };
-    let found = acts.into_iter().find_map(|act| {
+    // What was the home's own comes first, though a version of the relay was put away later.
+    let (of_relay, own): (Vec<Act>, Vec<Act>) = acts.into_iter().partition(Act::is_of_relay);
+    let found = own.into_iter().chain(of_relay).find_map(|act| {
         let places: Vec<(PathBuf, PathBuf)> = wanted
             .iter()
             .filter_map(|path| Some((path.clone(), act.place_of(root, path)?.1)))

@@ -156,7 +156,11 @@ fn refuse_place(request: &Request, store: &Store, to: &Path) -> Result<()> {
 
 /// Where what the agent application had can not be: in the home or around it, in the store, where the application has its
 /// own, and where something lies already.
-pub(super) fn refuse_state_place(request: &Request, store: &Store, snapshot: &Snapshot) -> Result<()> {
+pub(super) fn refuse_state_place(
+    request: &Request,
+    store: &Store,
+    snapshot: &Snapshot,
+) -> Result<()> {
     let Some(state) = &request.state_to else {
         return Ok(());
     };
@@ -228,7 +232,10 @@ fn surviving(path: &Path, snapshot: &Snapshot, request: &Request) -> Result<Surv
         .hint("if it is this home's, and was begun anew or has lost something: --force"))
 }
 
-pub(super) fn counted(source: &Source, with_state: bool) -> (Vec<Recovered>, Vec<String>, Vec<String>) {
+pub(super) fn counted(
+    source: &Source,
+    with_state: bool,
+) -> (Vec<Recovered>, Vec<String>, Vec<String>) {
     let mut kinds: Vec<Recovered> = Vec::new();
     let (mut missing, mut removed) = (Vec::new(), Vec::new());
     for item in &source.snapshot().items {

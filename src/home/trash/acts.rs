@@ -9,6 +9,9 @@ use crate::base::{Error, Result, Stop, stamp};
 use crate::disk::{self, Dir, FileKind, Meta};
 use crate::home::{Home, Index, LockedHome, Status};
 
+/// What the note of an act says that has put away the version of a relay.
+pub const OF_RELAY: &str = "relay sync";
+
 /// The trash below the home.
 pub(crate) const TRASH: &str = ".wbhome/trash";
 
@@ -74,6 +77,11 @@ impl Act {
     pub fn at(&self) -> Option<jiff::Timestamp> {
         let by_name = || stamp::read(self.name.split('-').next()?);
         self.note.at.parse().ok().or_else(by_name)
+    }
+
+    /// Whether what lies in it was no session of the home, but the version that a relay had of one.
+    pub fn is_of_relay(&self) -> bool {
+        self.note.command.as_deref() == Some(OF_RELAY)
     }
 
     /// What of it still lies there, with what `lstat` says.

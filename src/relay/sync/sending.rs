@@ -184,7 +184,7 @@ impl Sending<'_> {
         let note = Note {
             why: format!("the version of the relay, {why}"),
             at: self.context.clock.now().to_string(),
-            command: Some("relay sync".to_owned()),
+            command: Some(trash::OF_RELAY.to_owned()),
             was: vec![Was::new(&at)],
             ..Note::default()
         };
