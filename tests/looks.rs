@@ -853,10 +853,12 @@ fn what_is_wrong() {
     ");
     assert_snapshot!(seen(&place, 80, &["drill -n", "drill"]), @r"
     $ drill -n
+    warning: the store lies on the same disk as the home, and goes with it: [ROOT]/cold
     The home would be rebuilt from [ROOT]/cold, snapshot 2024-06-13 03:00, and [ROOT]/me/workbuddy_home/.git/
     It takes about xxx.x kB; … are free.
 
     $ drill
+    warning: the store lies on the same disk as the home, and goes with it: [ROOT]/cold
     [ROOT]/me/workbuddy_home    [ROOT]/cold, snapshot 2024-06-13 03:00 (2 days ago)
 
       sessions             5   2 as now · 3 as of 2024-06-13 03:00 (3 files are newer now)
@@ -868,6 +870,7 @@ fn what_is_wrong() {
       [ROOT]/me/workbuddy_home/.git   18 files, xx.x kB   the
         history lies in the home and goes with it: `[git] dir` on another disk, or a
         remote and `wbhome commit --push`, keep it
+        (docs/configuration.md says how it is moved)
       [ROOT]/me/workbuddy_home/.wbhome/trash   3 files, 378 B
         what commands have replaced or removed is not backed up
 
