@@ -29,7 +29,8 @@ pub fn oracle(
             }
         }
     }
-    all.sort_by_key(|(start, end, index, ..)| (*start, *end, *index));
+    let rank = |index: usize| compiled.patterns[index].rank(index);
+    all.sort_by_key(|(start, end, index, ..)| (*start, *end, rank(*index)));
     let (mut out, mut done, mut floor) = (Vec::new(), 0, 0);
     let (mut references, mut doubtful) = (Vec::new(), Vec::new());
     for (start, _, index, found, verdict) in all {

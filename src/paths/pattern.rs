@@ -3,6 +3,8 @@
 //! A form says which characters follow one another; how each of them is written is the business of
 //! [`spell`](super::spell).
 
+use std::cmp::{Ordering, Reverse};
+
 use super::mapping::{Folder, Move};
 use super::slug;
 use super::spell::Style;
@@ -71,10 +73,20 @@ pub(super) struct Pattern {
     pub(super) plain: Option<Vec<u8>>,
     /// How it looks then.
     pub(super) plain_style: Style,
-    /// Patterns that begin with all of this one and go on, longest first: they win where they match.
+    /// Patterns that begin with all of this one and go on, longest first, and those that are as long and of a lower
+    /// rank: they win where they match.
     pub(super) longer: Vec<usize>,
     /// Patterns that may begin earlier and reach into this one, and at which of their units: they win, too.
     pub(super) earlier: Vec<(usize, usize)>,
+}
+
+impl Pattern {
+    /// Of two patterns that match the same, the one with the lower rank wins: a folder as it was named before what another
+    /// folder may also be called, and then the mapping that was given first. `index` is that among all patterns.
+    pub(super) fn rank(&self, index: usize) -> (bool, usize) {
+        let is_named = matches!(self.form, Form::Posix | Form::Drive);
+        (!is_named, index)
+    }
 }
 
 /// A slug shorter than this is an ordinary word.
@@ -193,7 +205,12 @@ fn relate(all: &mut [Pattern]) {
             if p == q || is_slug(mine) != is_slug(theirs) {
                 continue;
             }
-            if theirs.units.len() > mine.units.len() && starts_with(&theirs.units, &mine.units) {
+            let wins = match theirs.units.len().cmp(&mine.units.len()) {
+                Ordering::Greater => true,
+                Ordering::Equal => theirs.rank(p) < mine.rank(q),
+                Ordering::Less => false,
+            };
+            if wins && starts_with(&theirs.units, &mine.units) {
                 longer.push(p);
             }
             for at in 1..theirs.units.len() {
@@ -203,7 +220,7 @@ fn relate(all: &mut [Pattern]) {
                 }
             }
         }
-        longer.sort_by_key(|p| std::cmp::Reverse(all[*p].units.len()));
+        longer.sort_by_key(|p| (Reverse(all[*p].units.len()), all[*p].rank(*p)));
         all[q].longer = longer;
         all[q].earlier = earlier;
     }

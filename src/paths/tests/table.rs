@@ -241,6 +241,19 @@ fn escapes_before_and_after() {
     }
 }
 
+/// `/mnt/c/x` may be what is called `C:\x` elsewhere; whoever names it means it.
+#[test]
+fn a_folder_that_was_named_wins_over_what_another_may_be_called() {
+    let mut pairs = [(r"C:\Users", r"C:\Users\me\新"), ("/mnt/c/Users", "/u")];
+    for _ in 0..2 {
+        let rewriter = rewriter(&pairs);
+        let text = "/mnt/c/Users/me /mnt/C/Users/me /c/Users/me";
+        let (out, _) = run(&rewriter, TextKind::Other, text);
+        assert_eq!(out, "/u/me /mnt/C/Users/me/新/me /c/Users/me/新/me");
+        pairs.reverse();
+    }
+}
+
 #[test]
 fn the_longest_wins_and_a_folder_mapped_to_itself_stays() {
     let rewriter = rewriter(&[
