@@ -4,7 +4,7 @@
 //! line of a session, and a session may be one line. A person's rules look at the whole file that has a keyword, as
 //! gitleaks does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
@@ -16,6 +16,17 @@ use crate::base::{Error, Kind, Result};
 const BEFORE: usize = 128;
 /// How far after its beginning a match of ours may end; one that reaches so far is followed to its end.
 const AFTER: usize = 512;
+
+/// From so many bytes of keywords on, the fastest tables would take too much memory: a person's file may hold megabytes.
+const MANY: usize = 64 << 10;
+
+/// The fastest way to search that has room.
+fn kind_for(words: &[String]) -> AhoCorasickKind {
+    match words.iter().map(String::len).sum::<usize>() < MANY {
+        true => AhoCorasickKind::DFA,
+        false => AhoCorasickKind::ContiguousNFA,
+    }
+}
 
 /// The keywords of all rules.
 #[derive(Debug)]
@@ -35,6 +46,7 @@ pub(super) type Places = Vec<Vec<(usize, usize)>>;
 impl Keywords {
     pub(super) fn new(rules: &[Rule]) -> Result<Keywords> {
         let mut words: Vec<String> = Vec::new();
+        let mut known: HashMap<String, usize> = HashMap::new();
         let mut of_word: Vec<Vec<usize>> = Vec::new();
         let mut always = Vec::new();
         for (n, rule) in rules.iter().enumerate() {
@@ -43,9 +55,10 @@ impl Keywords {
             }
             for word in &rule.keywords {
                 let word = word.to_ascii_lowercase();
-                match words.iter().position(|known| *known == word) {
-                    Some(known) => of_word[known].push(n),
+                match known.get(&word) {
+                    Some(known) => of_word[*known].push(n),
                     None => {
+                        known.insert(word.clone(), words.len());
                         words.push(word);
                         of_word.push(vec![n]);
                     }
@@ -55,7 +68,7 @@ impl Keywords {
         let search = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
+            .kind(Some(kind_for(&words)))
             .build(&words)
             .map_err(|e| {
                 Error::new(Kind::Failed, "can not look for the keywords of the rules").because(e)

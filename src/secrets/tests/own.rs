@@ -271,3 +271,18 @@ fn a_file_that_can_not_be_read_is_named() {
     assert!(told.starts_with("line 2 is not UTF-8"), "{told}");
     assert!(Rules::load(Some(folder.path())).is_err());
 }
+
+/// A list of ten thousand names takes no longer than it has to, nor the memory of a table for each letter of it.
+#[test]
+fn megabytes_of_keywords_are_searched_for() {
+    let words: Vec<String> = (0..300_000).map(|n| format!("\"名{n:07}\"")).collect();
+    let text = format!(
+        "[extend]\nuseDefault = false\n[[rules]]\nid = \"names\"\nregex = \"名[0-9]+\"\nkeywords = [{}]\n",
+        words.join(",")
+    );
+    let rules = load(&text).unwrap();
+    assert_eq!(
+        found(&rules, "a", "x 名0000001 名0299999"),
+        ["names", "names"]
+    );
+}
