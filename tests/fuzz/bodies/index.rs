@@ -102,7 +102,10 @@ fn briefly(index: &Index, input: &[u8]) {
             entry.sync_tag().map(str::to_owned),
         )
     };
+    // What has an empty id is no session, and nothing is told of it.
     let mut wanted: Vec<_> = index.entries().map(told).collect();
+    wanted.retain(|entry| !entry.0.is_empty());
+    seen.retain(|entry| !entry.0.is_empty());
     if index.shape() == Shape::Object {
         wanted.sort_by(|a, b| a.0.cmp(&b.0));
         seen.sort_by(|a, b| a.0.cmp(&b.0));

@@ -1,4 +1,8 @@
 #![no_main]
+
 #[path = "../bodies/mod.rs"]
 mod bodies;
-libfuzzer_sys::fuzz_target!(|input: &[u8]| drop(bodies::relay_names::run(input)));
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| {
+    let _ = bodies::relay_names::run(input);
+});
