@@ -43,7 +43,7 @@ fn a_sound_home() {
     assert_snapshot!(place.run(["check"]).shown(&place), @r"
     exit: 0
     --- stdout
-    1 session · 5 files · 3.2 kB
+    1 session · 5 files · 3.3 kB
 
     Nothing is wrong.
     --- stderr
@@ -223,7 +223,7 @@ fn an_empty_home() {
     assert_snapshot!(place.run(["check"]).shown(&place), @r"
     exit: 0
     --- stdout
-    0 sessions · 3 files · 2.8 kB
+    0 sessions · 3 files · 2.9 kB
 
     Nothing is wrong.
     --- stderr
@@ -376,7 +376,7 @@ fn what_one_should_only_know_is_no_failure() {
     assert_snapshot!(place.run(["check"]).shown(&place), @r"
     exit: 0
     --- stdout
-    2 sessions · 7 files · 3.6 kB
+    2 sessions · 7 files · 3.7 kB
 
     Nothing is wrong.
 
@@ -486,7 +486,7 @@ fn the_worst_first_and_a_few_of_each() {
     assert_snapshot!(place.run(["check"]).shown(&place), @r"
     exit: 4
     --- stdout
-    3 sessions · 17 files · 4.1 kB
+    3 sessions · 17 files · 4.2 kB
 
     8 problems
       torn-json         1   20240603_crawler  context/turn_003.json ends in mid-record
@@ -502,7 +502,7 @@ fn the_worst_first_and_a_few_of_each() {
     assert_snapshot!(place.run(["check", "-v"]).shown(&place), @r"
     exit: 4
     --- stdout
-    3 sessions · 17 files · 4.1 kB
+    3 sessions · 17 files · 4.2 kB
 
     8 problems
       torn-json         1   20240603_crawler  context/turn_003.json ends in mid-record
@@ -518,7 +518,7 @@ fn the_worst_first_and_a_few_of_each() {
     assert_snapshot!(place.run(["check", "-q"]).shown(&place), @r"
     exit: 4
     --- stdout
-    3 sessions · 17 files · 4.1 kB
+    3 sessions · 17 files · 4.2 kB
 
     8 problems
       torn-json         1   20240603_crawler  context/turn_003.json ends in mid-record
@@ -605,7 +605,7 @@ fn a_broken_index_is_told_and_the_sessions_are_looked_at() {
     assert_snapshot!(place.run(["check"]).shown(&place), @r"
     exit: 4
     --- stdout
-    1 session · 5 files · 2.9 kB
+    1 session · 5 files · 3.0 kB
 
     1 problem
       torn-json     1   index.json ends in mid-record

@@ -41,7 +41,7 @@ fn a_day_of_work_is_told_in_the_history() {
     exit: 0
     --- stdout
     3 sessions: +3 turns, 3 files
-      main [ID]   9 files, 2.8 kB new
+      main [ID]   9 files, 2.9 kB new
     --- stderr
     ");
     place.git_is_content();

@@ -48,10 +48,15 @@ pub fn pack(path: &Path) -> Tree {
     read().unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// The folders of a session in the acts of the trash, the newest first.
+/// The folders of a session in the acts of the trash, the newest first. What a relay had of it is no session of the home.
 pub fn in_trash(home: &Path, id: &str) -> Vec<PathBuf> {
     let mut acts = names(&home.join(".wbhome/trash"));
     acts.reverse();
+    let is_of_relay = |act: &Path| {
+        let note = std::fs::read(act.join("note.json")).unwrap_or_default();
+        serde_json::from_slice(&note).is_ok_and(|note: Value| note["command"] == "relay sync")
+    };
+    acts.retain(|act| !is_of_relay(act));
     let folders = acts.iter().map(|act| act.join("sessions").join(id));
     folders.filter(|folder| folder.is_dir()).collect()
 }
