@@ -425,9 +425,10 @@ fn references_to_the_place_that_it_came_from() {
 
     // `~` is what it is now: in another user's home nothing of theirs is what was left behind.
     let place = migrated();
+    // Without a reference that follows, `relink` has nothing to remember.
     place.put_home(
         &format!("{CRAWLER}/memory/notes.md"),
-        "in ~/workbuddy_home/sessions\n",
+        format!("in ~/workbuddy_home/sessions, {}\n", place.home().display()),
     );
     std::fs::create_dir(place.path("neu")).unwrap();
     let (old, new) = (place.home(), place.path("neu/workbuddy_home"));

@@ -92,10 +92,10 @@ pub(super) fn noted(home: &LockedHome, steps: &[&Mend]) -> Result<Vec<Said>> {
         steps.iter().map(note).collect::<Result<Vec<_>>>()
     })?;
     for step in steps {
-        failpoint::hit(match step {
-            Mend::Archived { .. } => "mend.archived",
-            _ => "mend.unarchived",
-        });
+        match step {
+            Mend::Archived { .. } => failpoint::hit("mend.archived"),
+            _ => failpoint::hit("mend.unarchived"),
+        }
     }
     Ok(said)
 }
