@@ -4,6 +4,7 @@
 #![cfg(feature = "oracle")]
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_macros,
     clippy::panic,
     clippy::unwrap_used,
     reason = "they lay out their own folders and say what went wrong"

@@ -218,6 +218,9 @@ pub(super) fn backup_request(home: &Home) -> Result<backup::run::Request> {
     // One that is not there costs only itself: the run names it.
     let state = config.state.dir.as_deref().filter(|_| home.is_trusted());
     let state = state.map(|dir| as_set(home, dir));
+    if let Some(folder) = &state {
+        state::refuse_around(home, folder)?;
+    }
     Ok(backup::run::Request {
         keep: config.backup.keep,
         keep_deleted: config.backup.keep_deleted,

@@ -115,6 +115,20 @@ impl Repository {
                 human::quoted(&self.root)
             )));
         }
+        // A link or a file called .git may lead to the repository of anything: ours, elsewhere, knows where the home is.
+        let knows = |config: git2::Config| config.get_entry("core.worktree").is_ok();
+        let lies = disk::real_path(self.dir())?;
+        if !lies.starts_with(&self.root) && !self.git.config().is_ok_and(knows) {
+            return Err(at(Error::failed(
+                "the repository lies elsewhere, and nothing in it says that it is this home's:",
+            ))
+            .hint(format!(
+                "if it is: git --git-dir={} config core.worktree {}",
+                human::quoted(&lies),
+                human::quoted(&self.root)
+            ))
+            .hint("if not: move .git away, then wbhome init"));
+        }
         Ok(())
     }
 

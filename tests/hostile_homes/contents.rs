@@ -197,7 +197,7 @@ fn a_session_that_is_called_like_a_flag() {
         let ran = s.run_plain(args);
         assert_eq!(ran.code, Some(0), "{args:?} {ran:#?}");
     }
-    let place = s.is_over();
+    let place = s.end();
     assert!(place.home().join("sessions/20240609_named/logs").exists());
     assert_ne!(fs::read_dir(place.path("exported")).unwrap().count(), 0);
 }

@@ -63,7 +63,7 @@ fn of_another_user() {
     s.runs(CHANGING);
     let after = super::support::tree(&root);
     assert_eq!(super::support::differences(&before, &after), "");
-    s.is_over();
+    s.end();
 }
 
 /// One that everybody may write to: what is made there belongs to who made it, and nothing outside is touched.
@@ -91,7 +91,7 @@ fn of_another_user_that_everybody_may_write_to() {
     s.outside.watch();
     s.runs(LOOKING);
     s.runs(CHANGING);
-    s.is_over();
+    s.end();
 }
 
 /// Root that works in somebody's home leaves nothing there that they can not get rid of.
@@ -104,7 +104,7 @@ fn of_a_user_for_whom_root_works() {
     give(&s.place.root(), NOBODY);
     s.outside.watch();
     s.runs(LOOKING);
-    s.is_over();
+    s.end();
 }
 
 /// Whoever looks needs no right to write; whoever changes is refused, with the place.
@@ -153,7 +153,7 @@ fn on_a_disk_that_can_not_be_written() {
     }
     let after = super::support::tree(&mount.at);
     assert_eq!(super::support::differences(&before, &after), "");
-    s.is_over();
+    s.end();
 }
 
 /// A mask that lets everybody in is a person's own; what is the home's own is still its owner's alone.
@@ -193,7 +193,7 @@ fn with_a_mask_of_zero() {
             }
         }
     }
-    s.is_over();
+    s.end();
     assert!(
         open.is_empty(),
         "everybody may write to\n{}",

@@ -82,7 +82,7 @@ fn ids_that_lead_out() {
         }
     }
     s.runs(CHANGING);
-    let place = s.is_over();
+    let place = s.end();
     assert!(
         fs::read_dir(place.path("outside/empty"))
             .unwrap()
@@ -130,7 +130,7 @@ fn entries_of_the_journal() {
         s.run(&["label", "20240603_crawler", "--tag", "t"]);
         let _ = fs::remove_file(at(&s, entry));
     }
-    s.is_over();
+    s.end();
 }
 
 /// A note leads nowhere but into the home, and so does a listing of many.
@@ -169,5 +169,5 @@ fn notes_of_the_trash() {
         ]);
     }
     s.runs(CHANGING);
-    s.is_over();
+    s.end();
 }

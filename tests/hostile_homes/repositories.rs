@@ -110,7 +110,7 @@ fn of_a_home_that_was_merely_found() {
     siege.runs(CHANGING);
     siege.run(&["commit", "--consolidate"]);
     siege.run(&["commit", "--push"]);
-    siege.is_over();
+    siege.end();
 }
 
 /// In a home of one's own git is run as a person runs it, but never more than that: what commits and looks runs nothing.
@@ -133,7 +133,7 @@ fn of_a_home_of_ones_own() {
     ] {
         siege.run(args);
     }
-    siege.is_over();
+    siege.end();
 }
 
 /// A repository that leads out is another's.

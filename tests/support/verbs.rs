@@ -298,7 +298,7 @@ impl Siege {
 
     /// Nothing was wrong, and outside all is as it was.
     #[track_caller]
-    pub fn is_over(mut self) -> Place {
+    pub fn end(mut self) -> Place {
         let wrong = self.wrongs();
         assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
         self.place

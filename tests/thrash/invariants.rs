@@ -53,7 +53,7 @@ impl Thrash {
                 let new = after[n].iter().rfind(|path| is_snapshot(path))
                     != snapshots[n].iter().rfind(|path| is_snapshot(path));
                 if clean.is_some() && new && matches!(deed, Deed::Backup | Deed::Nightly) {
-                    wrong.extend(self.judge.backed_up(store, before, &now));
+                    wrong.extend(self.judge.backed_up(store, before, &now, self.now));
                 } else {
                     wrong.extend(self.judge.still_backed_up(store, &now, self.now));
                 }

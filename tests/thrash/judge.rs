@@ -140,7 +140,13 @@ impl Judge {
 
     /// The snapshot that was just made holds each session at least as it was before. It is what has to be there from now
     /// on.
-    pub fn backed_up(&mut self, store: &Path, then: &Sessions, now: &Sessions) -> Vec<String> {
+    pub fn backed_up(
+        &mut self,
+        store: &Path,
+        then: &Sessions,
+        now: &Sessions,
+        clock: i64,
+    ) -> Vec<String> {
         let mut secured = Sessions::new();
         for (id, before) in then {
             let stayed = now.get(id).is_some_and(|now| now.lies == before.lies);
@@ -151,7 +157,7 @@ impl Judge {
             }
         }
         self.secured.insert(store.to_owned(), secured);
-        self.still_backed_up(store, now, i64::MIN)
+        self.still_backed_up(store, now, clock)
     }
 
     /// Whatever was in a good snapshot is in the newest one, unless its session was removed long ago.

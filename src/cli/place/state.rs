@@ -83,6 +83,7 @@ pub(in crate::cli) fn state_folders(home: &Home) -> Result<Vec<PathBuf>> {
         return Ok(usual.unwrap_or_default());
     };
     let folder = as_set(home, &set);
+    refuse_around(home, &folder)?;
     let why = match disk::stat(&disk::real_path(&folder)?)? {
         Some(meta) if meta.kind == FileKind::Folder => return Ok(vec![folder]),
         Some(meta) => format!("the state folder is {}:", meta.kind.described()),
@@ -91,6 +92,16 @@ pub(in crate::cli) fn state_folders(home: &Home) -> Result<Vec<PathBuf>> {
     Err(Error::failed(why)
         .at(&folder)
         .hint("[state] dir in wbhome.toml names it"))
+}
+
+/// What holds the home is no folder of an application: all of it would be read, and saved.
+pub(super) fn refuse_around(home: &Home, folder: &Path) -> Result<()> {
+    match disk::real_path(home.root())?.starts_with(disk::real_path(folder)?) {
+        true => Err(Error::failed("the state folder holds the home itself:")
+            .at(folder)
+            .hint("[state] dir in wbhome.toml names it")),
+        false => Ok(()),
+    }
 }
 
 /// A folder of the application that exists, and that no setting says to save.

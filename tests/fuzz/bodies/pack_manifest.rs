@@ -8,14 +8,17 @@ use wbhome::pack::{Manifest, MemberKind, Nature, Pack, list, read_member, short_
 use super::pack_reader;
 use super::place::{Place, SOUND};
 
+/// The length of a frame, and of its content.
+type Frame = (u64, u64);
+
 /// The data of a pack: its frames, and their lengths with those of their contents.
-static DATA: LazyLock<(Vec<u8>, Vec<(u64, u64)>)> = LazyLock::new(|| {
+static DATA: LazyLock<(Vec<u8>, Vec<Frame>)> = LazyLock::new(|| {
     let place = Place::new();
     let mut sound = SOUND.to_vec();
     let path = place.put("x.tar.zst", &sound);
     let pack = Pack::open(&path).expect("a pack");
     let manifest = pack.manifest().expect("a manifest");
-    let frames: Vec<(u64, u64)> = manifest
+    let frames: Vec<Frame> = manifest
         .frames
         .iter()
         .map(|frame| (frame.bytes, frame.content))
