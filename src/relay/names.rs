@@ -57,12 +57,7 @@ pub fn bad_names<'a>(id: &str, paths: impl Iterator<Item = &'a PathBuf>) -> Vec<
                 "it is the same as {} where case or Unicode form do not count",
                 human::path(other)
             );
-            // A dot at the beginning begins no ending.
-            let suggestion = match name.rsplit_once('.') {
-                Some((stem, end)) if !stem.is_empty() => format!("{stem}_2.{end}"),
-                _ => format!("{name}_2"),
-            };
-            bad.push(told(path, why, Some(suggestion)));
+            bad.push(told(path, why, Some(another(name))));
         }
     }
     bad
@@ -73,6 +68,19 @@ fn told(path: &Path, why: String, suggestion: Option<String>) -> BadName {
         path: path.to_path_buf().into(),
         why,
         suggestion,
+    }
+}
+
+/// A name like it that is another one, and that every client takes.
+fn another(name: &str) -> String {
+    let name = match why_not(name) {
+        Some(_) => mended(name),
+        None => name.to_owned(),
+    };
+    // A dot at the beginning begins no ending.
+    match name.rsplit_once('.') {
+        Some((stem, end)) if !stem.is_empty() => format!("{stem}_2.{end}"),
+        _ => format!("{name}_2"),
     }
 }
 
@@ -190,6 +198,17 @@ mod tests {
         // A folder that clashes is told, and each name that clashes because of it.
         let paths = ["A", "A/x", "a", "a/y"].map(PathBuf::from);
         assert_eq!(bad_names("任务", paths.iter()).len(), 1);
+        // What clashes and can not travel as it is gets a name that can.
+        for (one, other, suggestion) in [
+            ("A.", "a.", "a_2"),
+            ("周报.TMP", "周报.tmp", "周报_tmp_2"),
+            (".Env", ".env", ".env_2"),
+        ] {
+            let bad = bad_names("任务", [one, other].map(PathBuf::from).iter());
+            let last = bad.last().unwrap().suggestion.as_deref();
+            assert_eq!(last, Some(suggestion));
+            assert_eq!(why_not(suggestion), None);
+        }
         let long = PathBuf::from("x/".repeat(130) + "y");
         assert_eq!(bad_names("任务", [long].iter()).len(), 1);
         assert_eq!(bad_names("a:b", [].iter()).len(), 1);
