@@ -3,6 +3,7 @@
 
 #![cfg(feature = "oracle")]
 #![allow(
+    clippy::disallowed_macros,
     clippy::disallowed_methods,
     clippy::disallowed_macros,
     clippy::panic,

@@ -8,17 +8,17 @@ use wbhome::pack::{Manifest, MemberKind, Nature, Pack, list, read_member, short_
 use super::pack_reader;
 use super::place::{Place, SOUND};
 
-/// The length of a frame, and of its content.
-type Frame = (u64, u64);
+/// The lengths of frames, and those of their contents.
+type Lengths = Vec<(u64, u64)>;
 
-/// The data of a pack: its frames, and their lengths with those of their contents.
-static DATA: LazyLock<(Vec<u8>, Vec<Frame>)> = LazyLock::new(|| {
+/// The data of a pack: its frames, and how long they are.
+static DATA: LazyLock<(Vec<u8>, Lengths)> = LazyLock::new(|| {
     let place = Place::new();
     let mut sound = SOUND.to_vec();
     let path = place.put("x.tar.zst", &sound);
     let pack = Pack::open(&path).expect("a pack");
     let manifest = pack.manifest().expect("a manifest");
-    let frames: Vec<Frame> = manifest
+    let frames: Lengths = manifest
         .frames
         .iter()
         .map(|frame| (frame.bytes, frame.content))
@@ -38,7 +38,7 @@ pub fn run(input: &[u8]) -> bool {
     // The frames that the manifest names, so that it and the seek table agree.
     let named = serde_json::from_slice::<Manifest>(input).ok();
     let named = named.map(|manifest| manifest.frames);
-    let mut lengths: Vec<(u64, u64)> = match &named {
+    let mut lengths: Lengths = match &named {
         Some(named) => named.iter().map(|f| (f.bytes, f.content)).collect(),
         None => frames.clone(),
     };

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use wbhome::disk::Dir;
+use wbhome::disk::{Dir, TEMPORARY_PREFIX};
 use wbhome::home::{Device, Home, OnFind, RelayMode};
 use wbhome::relay::sync::{self, Request};
 use wbhome::relay::{BadName, Relay, Said, Setting};
@@ -68,7 +68,12 @@ pub fn run(input: &[u8]) -> bool {
 
 fn is_name(name: &[u8]) -> bool {
     let is_odd = |byte: &u8| matches!(byte, 0 | b'/');
-    !matches!(name, b"" | b"." | b"..") && name.len() <= 200 && !name.iter().any(is_odd)
+    // What was left by a write that was killed is nobody's and does not travel.
+    let is_left_over = name.starts_with(TEMPORARY_PREFIX.as_bytes());
+    !is_left_over
+        && !matches!(name, b"" | b"." | b"..")
+        && name.len() <= 200
+        && !name.iter().any(is_odd)
 }
 
 fn relay(place: &Place, home: &Home) -> Relay {
