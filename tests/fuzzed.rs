@@ -5,7 +5,6 @@
 #![allow(
     clippy::disallowed_macros,
     clippy::disallowed_methods,
-    clippy::disallowed_macros,
     clippy::panic,
     clippy::unwrap_used,
     reason = "they lay out their own folders and say what went wrong"

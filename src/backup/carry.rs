@@ -28,8 +28,8 @@ pub(super) struct Found {
 pub(super) struct Now<'a> {
     pub at: Timestamp,
     pub keep_deleted: Duration,
-    /// Sessions that were removed on purpose.
-    pub removed: &'a BTreeSet<String>,
+    /// Sessions that were removed on purpose, and when.
+    pub removed: &'a BTreeMap<String, Option<Timestamp>>,
     /// Sessions that have another name now, and nothing less in them.
     pub renamed: &'a BTreeSet<Place>,
 }
@@ -139,12 +139,12 @@ pub(super) fn last_complete(item: &Item) -> Option<&PackRef> {
 }
 
 fn gone(former: &Item, now: &Now) -> Option<Item> {
+    let at_home = match &former.place {
+        Place::Session(id) => now.removed.get(id.as_str()),
+        _ => None,
+    };
     // A person may have said so to the store alone, too.
-    let removed = former.standing == Standing::Removed
-        || match &former.place {
-            Place::Session(id) => now.removed.contains(id.as_str()),
-            _ => false,
-        };
+    let removed = former.standing == Standing::Removed || at_home.is_some();
     if !removed && now.renamed.contains(&former.place) {
         return None;
     }
@@ -153,7 +153,11 @@ fn gone(former: &Item, now: &Now) -> Option<Item> {
         false => Standing::Missing,
     };
     let since = match former.standing == standing {
-        true => former.since.unwrap_or(now.at),
+        // It may have been back in between, and removed again.
+        true => {
+            let again = at_home.copied().flatten().filter(|at| *at <= now.at);
+            former.since.max(again).unwrap_or(now.at)
+        }
         false => now.at,
     };
     if removed && is_older(since, now.at, now.keep_deleted) {
@@ -181,7 +185,7 @@ pub(super) fn half_gone(
         let Place::Session(id) = &item.place else {
             continue;
         };
-        if now.removed.contains(id.as_str()) || now.renamed.contains(&item.place) {
+        if now.removed.contains_key(id.as_str()) || now.renamed.contains(&item.place) {
             continue;
         }
         all += 1;
@@ -226,7 +230,7 @@ mod tests {
             failed,
             ..Found::default()
         };
-        let nobody = (BTreeSet::new(), BTreeSet::new());
+        let nobody = (BTreeMap::new(), BTreeSet::new());
         let now = Now {
             at: day(9),
             keep_deleted: Duration::MAX,
@@ -273,5 +277,31 @@ mod tests {
         assert_eq!(files(now), named(pack(2, Archive), None));
         let now = after(&alone, [None, None], true);
         assert_eq!(files(now), named(pack(1, Archive), None));
+    }
+
+    /// Removed, back between two nights, and removed again: it is kept as long as if it had been removed but once.
+    #[test]
+    fn a_session_that_was_removed_again_is_kept_from_then_on() {
+        let former = Item {
+            standing: Standing::Removed,
+            since: Some(day(1)),
+            ..item(pack(1, Form::Packed), None)
+        };
+        let kept = |removed_at: Option<Timestamp>, night: i64| {
+            let removed = BTreeMap::from([("20240603_a".to_owned(), removed_at)]);
+            let now = Now {
+                at: day(night),
+                keep_deleted: Duration::from_secs(5 * 86_400),
+                removed: &removed,
+                renamed: &BTreeSet::new(),
+            };
+            gone(&former, &now).map(|item| item.since)
+        };
+        assert_eq!(kept(Some(day(1)), 9), None);
+        assert_eq!(kept(Some(day(7)), 9), Some(Some(day(7))));
+        assert_eq!(kept(None, 9), None);
+        // A clock that was ahead.
+        assert_eq!(kept(Some(day(20)), 9), None);
+        assert_eq!(kept(None, 4), Some(Some(day(1))));
     }
 }

@@ -15,7 +15,7 @@ use super::{Form, Item, PackRef, Place, Snapshot, Standing, StatePart, Store};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Exit, Result, Total, human, stamp};
 use crate::disk::Dir;
-use crate::home::{Home, Index, Status, identity_of};
+use crate::home::{Entry, Home, Index, Status, identity_of};
 
 /// What is packed up to this size is packed beside others; what is larger, with all cores for itself.
 pub(super) const SMALL: u64 = 8 << 20;
@@ -152,7 +152,7 @@ pub struct Plan {
     #[serde(skip)]
     pub(super) found: BTreeMap<Place, Found>,
     #[serde(skip)]
-    pub(super) removed: BTreeSet<String>,
+    pub(super) removed: BTreeMap<String, Option<Timestamp>>,
 }
 
 /// What was packed.
@@ -323,11 +323,15 @@ fn moment(store: &Store, context: &Context) -> Result<(Timestamp, Option<Timesta
     Ok((next, behind.then_some(now)))
 }
 
-fn removed(index: &Index) -> BTreeSet<String> {
+/// What was removed on purpose, and when, where the index says so.
+fn removed(index: &Index) -> BTreeMap<String, Option<Timestamp>> {
     let removed = index
         .entries()
         .filter(|entry| entry.status() == Status::Removed);
-    removed.map(|entry| entry.id().to_owned()).collect()
+    let at = |entry: &Entry| entry.text("removed_at")?.parse().ok();
+    removed
+        .map(|entry| (entry.id().to_owned(), at(entry)))
+        .collect()
 }
 
 struct Looking<'a> {

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_macros,
     clippy::unwrap_used,
     clippy::panic,
     reason = "it lays out folders"
