@@ -1,5 +1,5 @@
-//! What makes a repository and is no file: whoever opens a pipe waits until somebody writes into it, and libgit2 opens
-//! whatever has the right name. So names are looked at before it sees any.
+//! What makes a repository and is no file, or leads elsewhere: whoever opens a pipe waits until somebody writes into it, and
+//! libgit2 opens whatever has the right name. So names are looked at before it sees any.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,31 @@ fn named_in(file: &Path, word: &str) -> Option<PathBuf> {
     Some(file.parent()?.join(named))
 }
 
+/// A part of a repository that is a link leads to what may be another's.
+fn refuse_links(dir: &Path) -> Result<()> {
+    for part in [
+        "objects",
+        "objects/info",
+        "objects/pack",
+        "refs",
+        "logs",
+        "info",
+        "wbhome",
+    ] {
+        let part = dir.join(part);
+        if disk::stat(&part)?.is_some_and(|meta| meta.kind == FileKind::Symlink) {
+            return Err(Error::failed("a part of the repository is a link:")
+                .at(part)
+                .hint(
+                    "what it leads to may be another repository's: put the folder itself there",
+                ));
+        }
+    }
+    Ok(())
+}
+
 fn look_in(dir: &Path) -> Result<()> {
+    refuse_links(dir)?;
     for folder in ["", "info", "objects/info", "objects/pack"] {
         each(&dir.join(folder), false)?;
     }
