@@ -271,7 +271,7 @@ fn what_was_removed_goes_in_time_and_what_is_missing_never() {
     place.session("20240607_five", 7);
     place.ok(["index", "-q"]);
     place.backup(1, 0);
-    place.ok(["rm", "crawler", "-q"]);
+    place.at(1, &["rm", "crawler", "-q"]).expect(0);
     std::fs::remove_dir_all(place.home().join("sessions").join(API)).unwrap();
     let ran = place.at(2, &["backup", "run"]);
     ran.expect(0).says(&[API, "its last pack is kept"]);

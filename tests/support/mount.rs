@@ -1,7 +1,7 @@
 //! Small filesystems of a test's own, unmounted when they are dropped, also by a test that fails.
 
 use std::fs::File;
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -83,11 +83,6 @@ impl Mount {
     /// Fills it with a file `filler` until nothing fits any more but `left` bytes.
     pub fn fill(&self, left: u64) {
         let mut filler = File::create(self.at.join("filler")).unwrap();
-        // Most of it at once, where the filesystem can.
-        let most = self.room().saturating_sub(4 << 20);
-        if most > 0 && rustix::fs::fallocate(&filler, FallocateFlags::empty(), 0, most).is_ok() {
-            filler.seek(SeekFrom::End(0)).unwrap();
-        }
         let block = vec![7u8; 64 << 10];
         while filler.write_all(&block).is_ok() {}
         filler.sync_all().ok();
@@ -97,6 +92,17 @@ impl Mount {
         let length = filler.metadata().unwrap().len();
         filler.set_len(length.saturating_sub(left)).unwrap();
         filler.sync_all().unwrap();
+    }
+
+    /// Like [`Mount::fill`], at once and not to the byte: a large filesystem is not written full in a moment.
+    pub fn fill_roughly(&self, left: u64) {
+        let filler = File::create(self.at.join("filler")).unwrap();
+        let mut most = self.room().saturating_sub(left);
+        let fits = |most| rustix::fs::fallocate(&filler, FallocateFlags::empty(), 0, most).is_ok();
+        // Where the blocks are noted takes room as well.
+        while most > 0 && !fits(most) {
+            most = most.saturating_sub(64 << 10);
+        }
     }
 
     /// Takes the filler away.

@@ -134,7 +134,7 @@ impl Thrash {
     ) -> Option<Ran> {
         if trouble.full {
             let left = self.rng.below(600_000);
-            self.mount.as_ref().unwrap().fill(left);
+            self.mount.as_ref().unwrap().fill_roughly(left);
             self.effect("disk full", 1);
         }
         let usual = self.takes.get(&deed).copied();
