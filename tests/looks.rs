@@ -779,7 +779,7 @@ fn what_is_wrong() {
     let place = Place::lived_in();
     assert_snapshot!(seen(&place, 80, &["check", "check crawler", "check --repair -n"]), @r"
     $ check
-    5 sessions · 30 files · 301.0 kB
+    5 sessions · 30 files · 301.1 kB
 
     5 problems
       missing-session     1   20240522_lost  is in the index, and found nowhere
@@ -875,7 +875,7 @@ fn what_is_wrong() {
         what commands have replaced or removed is not backed up
 
     The oldest state of what has changed since: 2 days 9 h old (RPO). Rebuilt in x.x
-    s (RTO); 35 files, 301.6 kB compared.
+    s (RTO); 35 files, 301.7 kB compared.
     A disaster now would lose nothing that was backed up.
     ");
 }

@@ -118,7 +118,7 @@ fn a_dry_run_says_what_each_stage_would_do() {
     rotate   no log is due
     index    1 added; 4 entries
     commit   4 sessions: +4 turns, 4 files
-    backup   [ROOT]/store: 6 things to pack, 4.4 kB; 0 unchanged
+    backup   [ROOT]/store: 6 things to pack, 4.5 kB; 0 unchanged
     prune    [ROOT]/store: nothing to let go of; 0 snapshots kept
     Nothing was changed.
     --- stderr
@@ -332,7 +332,7 @@ fn in_a_home_that_was_merely_found_no_command_is_run() {
     std::fs::rename(place.home(), place.path("theirs")).unwrap();
     let ran = place.run_in("theirs", &["nightly"]);
     ran.expect(1)
-        .says(&["error: backup: was merely found", "name it, if it is yours"]);
+        .says(&["error: backup: the home was merely found", "name it, if it is yours"]);
     assert!(!place.path("theirs/ran").exists());
     assert!(place.path("theirs/.wbhome/runs").exists());
 }
