@@ -331,8 +331,10 @@ fn in_a_home_that_was_merely_found_no_command_is_run() {
     let place = place("on_success = \"touch ran\"\non_failure = \"touch ran\"");
     std::fs::rename(place.home(), place.path("theirs")).unwrap();
     let ran = place.run_in("theirs", &["nightly"]);
-    ran.expect(1)
-        .says(&["error: backup: the home was merely found", "name it, if it is yours"]);
+    ran.expect(1).says(&[
+        "error: backup: the home was merely found",
+        "name it, if it is yours",
+    ]);
     assert!(!place.path("theirs/ran").exists());
     assert!(place.path("theirs/.wbhome/runs").exists());
 }
