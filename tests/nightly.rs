@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use serde_json::Value;
+use support::cold::rest;
 use support::{Place, Ran, differences, has_tool, is_root, tree};
 
 /// A home with three sessions and a store beside it, and these lines below `[nightly]`.
@@ -90,6 +91,9 @@ fn all_is_done_and_nothing_is_said() {
         listed["stores"][0]["snapshots"].as_array().unwrap().len(),
         1
     );
+    // What the night itself has written last is fresh when its backup looks at it, or is not: packed once more, it rests.
+    rest();
+    place.ok(["backup", "run", "-q"]);
     // A second one in the same second has a record of its own.
     let ran = night(&place, &[], &["-v"]);
     assert_snapshot!(ran.shown(&place), @r"
@@ -99,7 +103,7 @@ fn all_is_done_and_nothing_is_said() {
     index    3 entries, all as on the disk
     commit   nothing has changed; 9 files in the history
     backup   [ROOT]/store: nothing has changed; 5 as they were
-    prune    [ROOT]/store: nothing to let go of; 2 snapshots kept
+    prune    [ROOT]/store: nothing to let go of; 3 snapshots kept
     The record: [ROOT]/me/workbuddy_home/.wbhome/runs/20240615T120000Z_2.json
     --- stderr
     ");
