@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::found::{self, Facts};
 use crate::support::cold::{is_snapshot, packs_of, read};
 use crate::support::home::tool;
-use crate::written::{self, LOG, Lies, Piece, Session, TRANSCRIPT, Tree};
+use crate::written::{self, LOG, Lies, Logs, Piece, Session, TRANSCRIPT, Tree};
 
 /// What agents have written, by session, at one moment.
 pub type Sessions = BTreeMap<String, Session>;
@@ -210,7 +210,11 @@ impl Judge {
         }
         let tree = found::pack(&at);
         self.compared_trees += 1;
-        let wrong = written::since(&tree, then, now, true);
+        let logs = match item["newest"]["restless"].as_u64() {
+            Some(0) => Logs::InOrder,
+            _ => Logs::Each,
+        };
+        let wrong = written::since(&tree, then, now, logs);
         if wrong.is_empty() {
             self.note(&at, then.version);
         }
@@ -385,7 +389,7 @@ pub fn relayed(relay: &Path, then: &Sessions, now: &Sessions) -> Vec<String> {
     }
     for id in wanted.intersection(&there) {
         let tree: Tree = found::folder(&relay.join(id));
-        let differs = written::since(&tree, &then[*id], &now[*id], false);
+        let differs = written::since(&tree, &then[*id], &now[*id], Logs::AtHome);
         wrong.extend(told(&relay.join(id), differs));
     }
     wrong

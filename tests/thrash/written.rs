@@ -135,17 +135,28 @@ impl Session {
     }
 }
 
+/// What is asked of the logs in a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logs {
+    /// Every line once, in its order.
+    InOrder,
+    /// Every line: what was packed while a cut stood still, or was left by a kill, has some twice.
+    Each,
+    /// There are none: they do not travel.
+    AtHome,
+}
+
 /// The files of a session as they were found somewhere, by their path in it.
 pub type Tree = BTreeMap<String, Vec<u8>>;
 
 /// What is wrong with a tree that should be a session as it is now, to the byte.
 pub fn exact(tree: &Tree, session: &Session) -> Vec<String> {
-    since(tree, session, session, true)
+    since(tree, session, session, Logs::InOrder)
 }
 
 /// What is wrong with a tree that was taken while the session was written: it must hold at least what was there `then`,
 /// and nothing but what was there in between. One without logs has none because they do not travel.
-pub fn since(tree: &Tree, then: &Session, now: &Session, with_logs: bool) -> Vec<String> {
+pub fn since(tree: &Tree, then: &Session, now: &Session, logs: Logs) -> Vec<String> {
     let mut wrong = Vec::new();
     for (rel, before) in &then.pieces {
         let untouched = then.touched.get(rel) == now.touched.get(rel);
@@ -182,14 +193,13 @@ pub fn since(tree: &Tree, then: &Session, now: &Session, with_logs: bool) -> Vec
             wrong.push(format!("{rel} should not be there"));
         }
     }
-    if with_logs {
-        let stopped = log_of(tree).windows(MARK.len()).any(|part| part == MARK);
-        match stopped && !std::ptr::eq(then, now) {
-            true => wrong.extend(lines_are_there(tree, then, now.let_go).err()),
-            false => wrong.extend(log_since(tree, then, now).err()),
+    match logs {
+        Logs::InOrder => wrong.extend(log_since(tree, then, now).err()),
+        Logs::Each => wrong.extend(lines_are_there(tree, then, now.let_go).err()),
+        Logs::AtHome => {
+            let log = tree.keys().find(|rel| is_log(rel));
+            wrong.extend(log.map(|log| format!("{log} should have stayed at home")));
         }
-    } else if let Some(log) = tree.keys().find(|rel| is_log(rel)) {
-        wrong.push(format!("{log} should have stayed at home"));
     }
     wrong
 }
@@ -222,9 +232,6 @@ pub fn log_since(tree: &Tree, then: &Session, now: &Session) -> Result<usize, St
     }
     Ok(lost)
 }
-
-/// What stands in a log at the place of a cut that was stopped. Whoever packs it then has some lines twice.
-const MARK: &[u8] = b"[wbhome cuts this log ";
 
 /// Each line that was there `then` is in the log, or in what was cut out of it.
 fn lines_are_there(tree: &Tree, then: &Session, let_go: usize) -> Result<(), String> {
