@@ -40,13 +40,7 @@ pub fn write_new(path: &Path, content: &[u8], mode: u32) -> Result<()> {
 pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) -> Result<Written> {
     let fail = |e| Error::io("can not write", path, e);
     let (dir, name) = parent_of(path)?;
-    let mut new = prepared(&dir, content, mode).map_err(fail)?;
-    if super::is_root()
-        && let Some(there) = dir.find(name).map_err(fail)?
-    {
-        // Root that writes for another user must not lock them out of their own file.
-        new.give_to(there.uid, there.gid, mode).map_err(fail)?;
-    }
+    let mut new = prepared_for(&dir, name, content, mode).map_err(fail)?;
     let Some(expected) = expected else {
         return match new.publish(name) {
             Ok(()) => dir.sync().map(|()| Written::Done).map_err(fail),
@@ -84,13 +78,7 @@ pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) 
 pub fn replace_any(path: &Path, content: &[u8], mode: u32) -> Result<()> {
     let fail = |e| Error::io("can not write", path, e);
     let (dir, name) = parent_of(path)?;
-    let mut new = prepared(&dir, content, mode).map_err(fail)?;
-    if super::is_root()
-        && let Some(there) = dir.find(name).map_err(fail)?
-    {
-        // As in `replace`.
-        new.give_to(there.uid, there.gid, mode).map_err(fail)?;
-    }
+    let new = prepared_for(&dir, name, content, mode).map_err(fail)?;
     new.publish_over(name).map_err(fail)?;
     dir.sync().map_err(fail)
 }
@@ -153,6 +141,23 @@ fn prepared<'d>(dir: &'d Dir, content: &[u8], mode: u32) -> io::Result<NewFile<'
     new.file().write_all(content)?;
     rustix::fs::fchmod(new.file(), Mode::from_raw_mode(mode as _))?;
     new.sync()?;
+    Ok(new)
+}
+
+/// Like [`prepared`], for a name that something may have already. It goes to the owner of that: root that writes for another
+/// user must not lock them out of their own file.
+fn prepared_for<'d>(
+    dir: &'d Dir,
+    name: &OsStr,
+    content: &[u8],
+    mode: u32,
+) -> io::Result<NewFile<'d>> {
+    let mut new = prepared(dir, content, mode)?;
+    if super::is_root()
+        && let Some(there) = dir.find(name)?
+    {
+        new.give_to(there.uid, there.gid, mode)?;
+    }
     Ok(new)
 }
 
