@@ -103,3 +103,50 @@ fn a_session_whose_log_is_being_cut_is_packed_again() {
         assert!(packed(&place.backup(3, 0)).len() <= 1, "{failpoint}");
     }
 }
+
+/// git goes on when the command that has started it is killed: it makes packs, and removes others.
+#[test]
+fn nobody_changes_the_home_before_the_git_of_a_killed_command_has_ended() {
+    let place = Place::with_sessions();
+    place.ok(["commit", "-q"]);
+    let bin = place.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let script = r#"#!/bin/sh
+cd "${0%/*}/.." && : > began
+for n in $(seq 6000); do [ -e end ] && : > ended && exit; sleep 0.01; done
+"#;
+    std::fs::write(bin.join("git"), script).unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(bin.join("git"), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut command = place.command();
+    command.env("PATH", path).args(["commit", "--consolidate"]);
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until(|| place.path("began").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let label = ["label", CRAWLER, "--project", "alpha", "--lock-wait", "0s"];
+    let ran = place.run(label);
+    ran.expect(11);
+    assert!(
+        ran.stderr
+            .contains("the home is in use by git, started by wbhome commit (process"),
+        "{ran:?}"
+    );
+    std::fs::write(place.path("end"), "").unwrap();
+    place.ok(["label", CRAWLER, "--project", "alpha", "--lock-wait", "60s"]);
+    assert!(place.path("ended").exists());
+}
+
+fn until(there: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !there() {
+        assert!(began.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

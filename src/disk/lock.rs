@@ -7,7 +7,10 @@ use std::path::Path;
 
 /// An exclusive lock on a file, held until dropped.
 #[derive(Debug)]
-pub struct FileLock(File);
+pub struct FileLock {
+    file: File,
+    holder: String,
+}
 
 /// What came of trying.
 #[derive(Debug)]
@@ -41,16 +44,13 @@ impl FileLock {
         FileLock::of(File::from(file), holder)
     }
 
-    fn of(mut file: File, holder: &str) -> io::Result<LockAttempt> {
+    fn of(file: File, holder: &str) -> io::Result<LockAttempt> {
         match file.try_lock() {
             Ok(()) => {
-                if is_alone(&file)? {
-                    file.set_len(0)?;
-                    file.rewind()?;
-                    // The lock is held without it, too, and whoever wants to make room on a full disk has to get it.
-                    let _ = file.write_all(holder.as_bytes());
-                }
-                Ok(LockAttempt::Got(FileLock(file)))
+                let holder = holder.to_owned();
+                let lock = FileLock { file, holder };
+                lock.say(&lock.holder)?;
+                Ok(LockAttempt::Got(lock))
             }
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
@@ -63,11 +63,35 @@ impl FileLock {
     }
 }
 
+impl FileLock {
+    /// Holds the lock for a program that `run` starts, too, with what it is handed as its standard input (which is at its
+    /// end): if we are killed, the lock is held until that program has ended. `program` is what others are told.
+    ///
+    /// # Errors
+    /// That of `run`; or the handle can not be doubled.
+    pub fn lent<T>(&self, program: &str, run: impl FnOnce(File) -> io::Result<T>) -> io::Result<T> {
+        self.say(&format!("{program}, started by {}", self.holder))?;
+        let ran = run(self.file.try_clone()?);
+        self.say(&self.holder)?;
+        ran
+    }
+
+    fn say(&self, holder: &str) -> io::Result<()> {
+        if is_alone(&self.file)? {
+            self.file.set_len(0)?;
+            (&self.file).rewind()?;
+            // The lock is held without it, too, and whoever wants to make room on a full disk has to get it.
+            let _ = (&self.file).write_all(holder.as_bytes());
+        }
+        Ok(())
+    }
+}
+
 impl Drop for FileLock {
     fn drop(&mut self) {
         // The text must not name a holder who has gone. The lock itself goes with the descriptor.
-        if is_alone(&self.0).unwrap_or(false) {
-            let _ = self.0.set_len(0);
+        if is_alone(&self.file).unwrap_or(false) {
+            let _ = self.file.set_len(0);
         }
     }
 }

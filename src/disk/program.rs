@@ -63,7 +63,8 @@ const LEADING: [&str; 9] = [
     "GIT_PREFIX",
 ];
 
-/// Runs the installed `git` in a folder and waits for it; it gets no input. `None` when it is not installed.
+/// Runs the installed `git` in a folder and waits for it; with a `lock` it holds that, too
+/// ([`super::FileLock::lent`]). `None` when it is not installed.
 ///
 /// # Errors
 /// When it is there and can not be started.
@@ -71,12 +72,11 @@ pub fn run_git(
     folder: &Path,
     arguments: &[impl AsRef<OsStr>],
     ask: bool,
+    lock: Option<std::fs::File>,
 ) -> io::Result<Option<Finished>> {
     let mut command = Command::new("git");
-    command
-        .current_dir(folder)
-        .args(arguments)
-        .stdin(Stdio::null());
+    command.current_dir(folder).args(arguments);
+    command.stdin(lock.map_or_else(Stdio::null, Stdio::from));
     LEADING.iter().for_each(|name| {
         command.env_remove(name);
     });

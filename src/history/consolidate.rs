@@ -225,7 +225,7 @@ fn git(home: &LockedHome, repository: &Repository, arguments: &[&str]) -> Result
             .because(io::Error::other(why))
             .hint("the commit stands")
     };
-    match disk::run_git(home.root(), arguments, false).map_err(|e| fail(human::io(&e)))? {
+    match home.run_git(arguments).map_err(|e| fail(human::io(&e)))? {
         None => Ok(false),
         Some(finished) if finished.is_good() => Ok(true),
         Some(finished) => Err(fail(finished.complaint())),

@@ -202,7 +202,7 @@ impl Push {
         } = ready;
         let fail =
             |what: &str| Error::failed(format!("{what} {}:", target.shown())).at(repository.dir());
-        let finished = disk::run_git(home.root(), &arguments(target, *tip), ask)
+        let finished = disk::run_git(home.root(), &arguments(target, *tip), ask, None)
             .map_err(|e| fail("git could not be started to push to").because(e))?;
         let Some(finished) = finished else {
             return Err(fail("git is not installed, and only it can push to")

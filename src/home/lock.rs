@@ -1,12 +1,13 @@
 //! One writer at a time.
 
+use std::io;
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
 use super::Home;
 use super::journal::{self, Settled};
 use crate::base::{Context, Error, Kind, Result, human};
-use crate::disk::{self, FileLock, LockAttempt};
+use crate::disk::{self, FileLock, Finished, LockAttempt};
 
 const PAUSE: Duration = Duration::from_millis(25);
 
@@ -15,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(25);
 pub struct LockedHome {
     home: Home,
     settled: Vec<Settled>,
-    _lock: FileLock,
+    lock: FileLock,
 }
 
 impl LockedHome {
@@ -23,6 +24,16 @@ impl LockedHome {
     /// the person.
     pub fn settled(&self) -> &[Settled] {
         &self.settled
+    }
+
+    /// Runs the installed `git`, which changes the repository, in the home. Nobody else changes the home before git has
+    /// ended, even when this process is killed meanwhile. `None` when it is not installed.
+    ///
+    /// # Errors
+    /// When it is there and can not be started.
+    pub fn run_git(&self, arguments: &[&str]) -> io::Result<Option<Finished>> {
+        let run = |lock| disk::run_git(self.root(), arguments, false, Some(lock));
+        self.lock.lent("git", run)
     }
 }
 
@@ -79,7 +90,7 @@ impl Home {
         let mut locked = LockedHome {
             home: self.clone(),
             settled: Vec::new(),
-            _lock: lock,
+            lock,
         };
         locked.settled = journal::settle(&locked, context)?;
         Ok(locked)

@@ -397,6 +397,9 @@ pub fn relayed(relay: &Path, then: &Sessions, now: &Sessions) -> Vec<String> {
 
 /// What `git`, `zstd` and the program itself say of it, while nobody writes.
 pub fn sound(home: &Path, stores: &[PathBuf]) {
+    // The git of a command that was killed may still be at work, and holds the lock as long.
+    let lock = std::fs::File::open(home.join(".wbhome/lock")).unwrap();
+    lock.lock().unwrap();
     git(home, &["fsck", "--no-dangling", "--no-progress"]);
     let packs = stores.iter().map(|store| store.join("packs"));
     for folder in packs.chain([home.join("archive")]) {
