@@ -54,8 +54,9 @@ struct Ran<D> {
     interrupted: bool,
 }
 
-/// So many sessions are completed at once: until they are, none of them is in its place.
-const MOST: usize = 512;
+/// So many sessions are completed at once: until they are, none of them is in its place. The index is read and written for
+/// each group, which is all of it in a large home.
+const MOST: usize = 2048;
 /// A group with so many bytes takes no more sessions: what is put away is removed when all of the group is.
 const ENOUGH: u64 = 64 << 20;
 
