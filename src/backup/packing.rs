@@ -15,7 +15,7 @@ use super::cuts::Cuts;
 use super::store::StoreScratch;
 use super::things::{Looked, Source, Way};
 use super::{Form, PackRef, Place, StatePart, Store};
-use crate::base::{Context, Error, Kind, Progress, Result, Total, failpoint, stamp};
+use crate::base::{self, Context, Error, Kind, Progress, Result, Total, failpoint, stamp};
 use crate::disk::{self, Buffers, CopyError, Dir, Identity, Meta, NewFile};
 use crate::home::{self, turn_number};
 use crate::pack::{self, About, Flaw, FlawKind, Manifest, Member, MemberKind, Pack};
@@ -399,13 +399,9 @@ fn stopped(context: &Context) -> Error {
     done.err().unwrap_or_else(|| Error::failed("interrupted"))
 }
 
-/// Whether there is no room, or no more of it for this user.
+/// Whether there is no room for it.
 pub(super) fn is_full(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
-    matches!(
-        error.kind(),
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
-    )
+    base::is_full(error) || error.kind() == std::io::ErrorKind::FileTooLarge
 }
 
 /// The name of a pack.

@@ -68,6 +68,8 @@ struct Parts {
     path: Option<PathBuf>,
     cause: Option<Box<dyn StdError + Send + Sync>>,
     hints: Vec<String>,
+    /// The only hint is that of the cause: one that knows more replaces it.
+    general: bool,
 }
 
 impl Error {
@@ -79,6 +81,7 @@ impl Error {
             path: None,
             cause: None,
             hints: Vec::new(),
+            general: false,
         }))
     }
 
@@ -107,14 +110,23 @@ impl Error {
         self
     }
 
-    /// Names the cause.
+    /// Names the cause. What a person can do about a full disk, and the like, is said, unless there is a hint that knows
+    /// more.
     pub fn because(mut self, cause: impl StdError + Send + Sync + 'static) -> Self {
         self.0.cause = Some(Box::new(cause));
+        let general = self.io_cause().and_then(what_to_do);
+        if let Some(general) = general.filter(|_| self.0.hints.is_empty()) {
+            self.0.hints.push(general.to_owned());
+            self.0.general = true;
+        }
         self
     }
 
     /// Adds something that a person can do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        if std::mem::take(&mut self.0.general) {
+            self.0.hints.clear();
+        }
         self.0.hints.push(hint.into());
         self
     }
@@ -140,6 +152,25 @@ impl Error {
     }
 }
 
+/// Whether there is no room left on a disk, or no more of it for this user.
+pub fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded)
+}
+
+/// What a person can do about it, whatever was attempted.
+fn what_to_do(error: &std::io::Error) -> Option<&'static str> {
+    use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.kind() {
+        StorageFull => Some("the disk is full: make room, and run it again"),
+        QuotaExceeded => Some("your share of the disk is used up: make room, and run it again"),
+        ReadOnlyFilesystem => Some(
+            "that disk is mounted read-only: `findmnt` shows how, and the kernel's log (`dmesg`) why if it was not meant",
+        ),
+        _ => None,
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What is quoted in it is escaped where it is; a library that quotes does not know of that.
@@ -160,5 +191,37 @@ impl fmt::Display for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0.cause.as_deref().map(|c| c as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_helps_with_any_full_or_read_only_disk_is_said_unless_more_is_known() {
+        use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let of =
+            |kind: std::io::ErrorKind| Error::io("can not write", "/x", std::io::Error::from(kind));
+        for (kind, says) in [
+            (StorageFull, "make room"),
+            (QuotaExceeded, "make room"),
+            (ReadOnlyFilesystem, "read-only"),
+        ] {
+            let told = of(kind);
+            assert!(
+                told.hints()[0].contains(says) && told.hints().len() == 1,
+                "{told:?}"
+            );
+        }
+        assert!(of(NotFound).hints().is_empty());
+        assert_eq!(
+            of(StorageFull).hint("one").hint("two").hints(),
+            ["one", "two"]
+        );
+        let known_before = Error::failed("can not")
+            .hint("one")
+            .because(std::io::Error::from(StorageFull));
+        assert_eq!(known_before.hints(), ["one"]);
     }
 }

@@ -15,6 +15,6 @@ pub mod wire;
 
 pub use clock::{Clock, FixedClock, SystemClock};
 pub use context::{Context, NoProgress, Progress, Stop, Total};
-pub use error::{Error, Kind, Result};
+pub use error::{Error, Kind, Result, is_full};
 pub use exit::Exit;
 pub use when::{parse_duration, parse_when};

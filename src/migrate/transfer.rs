@@ -12,7 +12,7 @@ use super::entry::Work;
 use super::plan::Plan;
 use super::record::{Done, Record, Writer};
 use super::tally::Tally;
-use crate::base::{Context, Error, Kind, Result, human};
+use crate::base::{self, Context, Error, Kind, Result, human};
 use crate::disk::{self, Buffers, Dir, Entry, FileKind, Folder, Meta, Tree};
 use crate::home::{LockedHome, trash};
 use crate::paths::Rewriter;
@@ -295,8 +295,7 @@ pub(super) fn by_depth(folders: &[Folder]) -> Vec<Vec<&Folder>> {
 
 /// An error while writing: a full disk is told as one, with what to do.
 pub(super) fn write_error(what: &str, path: &Path, error: std::io::Error) -> Error {
-    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
-    let full = matches!(error.kind(), StorageFull | QuotaExceeded);
+    let full = base::is_full(&error);
     let error = Error::io(format!("can not write {what}"), path, error);
     if full {
         error.hint("the disk is full: make room and run the same command again, it goes on where it stopped")

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::outcome::{CutLog, How, Left, Reason, Writer};
 use super::{Found, Request, Why, left, names};
-use crate::base::{Context, Error, Result, failpoint, human};
+use crate::base::{self, Context, Error, Result, failpoint, human};
 use crate::disk::{self, Dir, Means, Meta, NewFile, SLICE, Xattrs};
 use crate::home::journal::{self, Step};
 use crate::home::{CutEnd, LockedHome, LogCut, Rotations, log_folder};
@@ -154,12 +154,7 @@ fn told(error: io::Error, path: &Path, context: &Context) -> Error {
             Error::failed("was truncated by its writer while it was copied; it is as that left it:")
                 .at(path)
         }
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::io(
-            "can not cut",
-            path,
-            error,
-        )
-        .hint(
+        _ if base::is_full(&error) => Error::io("can not cut", path, error).hint(
             "it is as it was; a cut needs as much room as the log holds, until that is compressed",
         ),
         io::ErrorKind::PermissionDenied => Error::io("can not cut", path, error)

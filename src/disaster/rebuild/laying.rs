@@ -14,7 +14,7 @@ use super::place::{Dressed, HOME, Site};
 use crate::backup::fetch::{self, Fetched};
 use crate::backup::{Form, Item, Place, Source, Standing};
 use crate::base::wire::WirePath;
-use crate::base::{Context, Error, Kind, Result, human};
+use crate::base::{self, Context, Error, Kind, Result, human};
 use crate::disk::{self, Dir};
 use crate::home;
 use crate::pack::{ENDING, Member, MemberKind};
@@ -392,11 +392,9 @@ fn lay_all(tasks: &[Task], source: &Source, context: &Context) -> Result<Vec<Res
 
 /// Whether nothing else can be written either.
 pub(super) fn is_hopeless(error: &Error) -> bool {
-    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    let cause = error.io_cause().map(std::io::Error::kind);
-    error.kind() == Kind::Interrupted
-        || matches!(
-            cause,
-            Some(StorageFull | QuotaExceeded | ReadOnlyFilesystem | FileTooLarge)
-        )
+    use std::io::ErrorKind::{FileTooLarge, ReadOnlyFilesystem};
+    let hopeless = |cause: &std::io::Error| {
+        base::is_full(cause) || matches!(cause.kind(), ReadOnlyFilesystem | FileTooLarge)
+    };
+    error.kind() == Kind::Interrupted || error.io_cause().is_some_and(hopeless)
 }

@@ -11,7 +11,7 @@ use super::carry::{self, Carry};
 use super::{
     Done, FORMER, HEAD, Head, Looks, Root, STAGING, STEPS, Seen, Step, pair, read_done, split,
 };
-use crate::base::{Context, Error, Result, failpoint, human};
+use crate::base::{self, Context, Error, Result, failpoint, human};
 use crate::disk::{self, Buffers, Digest, Dir, FileKind, FolderLock, Meta, NewFile};
 use crate::home::journal::{self, Pending};
 use crate::home::{LockedHome, RelPath};
@@ -396,10 +396,7 @@ impl<'d> Draft<'d> {
     }
 
     fn fail(&self, root: usize, path: &Path, error: io::Error) -> Error {
-        let full = matches!(
-            error.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-        );
+        let full = base::is_full(&error);
         let at = self.head.roots[root].path.join(path);
         let error = Error::io("can not prepare the new form of", at, error);
         match full {
