@@ -403,6 +403,26 @@ fn the_last_pack_of_what_is_gone_is_named_although_it_is_damaged() {
 }
 
 #[test]
+fn ls_tells_snapshots_of_one_minute_apart() {
+    let place = Place::with_store();
+    let run = |at: &str, args: &[&str]| place.run_with(&[("WBHOME_NOW", at)], args);
+    run("2024-06-01T03:00:00Z", &["backup", "run", "-q"]).expect(0);
+    let before = run("2024-06-01T04:00:00Z", &["backup", "ls"]).stdout;
+    assert!(before.contains("  2024-06-01 03:00  "), "{before}");
+    place.put_home("wbhome.md", "more");
+    run("2024-06-01T03:00:20Z", &["backup", "run", "-q"]).expect(0);
+    let listed = run("2024-06-01T04:00:00Z", &["backup", "ls"]).stdout;
+    for moment in ["2024-06-01 03:00:00", "2024-06-01 03:00:20"] {
+        assert!(listed.contains(moment), "{listed}");
+    }
+    // A moment as it is shown is a moment that is understood.
+    let args = ["restore", "--all", "--from", "cold", "--to", "back", "--at"];
+    let args = [&args[..], &["2024-06-01 03:00:00", "-q"]].concat();
+    run("2024-06-01T04:00:00Z", &args).expect(0);
+    assert!(!place.path("back/wbhome.md").exists());
+}
+
+#[test]
 fn ls_tells_what_is_there() {
     let place = Place::with_store();
     assert!(

@@ -82,6 +82,12 @@ pub fn moment(at: Timestamp, zone: TimeZone) -> String {
     zoned.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
+/// `2024-06-03 09:00:15`, in the same zone.
+pub fn moment_to_the_second(at: Timestamp, zone: TimeZone) -> String {
+    let zoned = at.to_zoned_datetime(zone);
+    zoned.strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
 /// `1.2 s`, `4 min 10 s`: how long something took.
 pub fn took(elapsed: std::time::Duration) -> String {
     let seconds = elapsed.as_secs();

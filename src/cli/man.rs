@@ -109,12 +109,30 @@ fn page(name: &str, command: &clap::Command, pages: &mut Vec<(String, Vec<u8>)>)
     let mut text = Vec::new();
     man.render(&mut text)
         .map_err(|e| Error::failed("can not write a manual page").because(e))?;
-    let text = with_examples(&String::from_utf8_lossy(&text)) + SECTIONS;
+    let text = with_usage(&String::from_utf8_lossy(&text), command);
+    let text = with_examples(&text) + SECTIONS;
     pages.push((format!("{name}.1"), text.into_bytes()));
     for verb in command.get_subcommands().filter(|c| !c.is_hide_set()) {
         page(&format!("{name}-{}", verb.get_name()), verb, pages)?;
     }
     Ok(())
+}
+
+/// The synopsis is what `--help` shows as usage, instead of all options without what they take.
+fn with_usage(page: &str, command: &clap::Command) -> String {
+    const SYNOPSIS: &str = ".SH SYNOPSIS\n";
+    let Some((before, rest)) = page.split_once(SYNOPSIS) else {
+        return page.to_owned();
+    };
+    let end = rest.find(".SH ").unwrap_or(rest.len());
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim();
+    let lines = usage.lines().map(str::trim).map(|line| {
+        let line = line.replace('\\', "\\\\").replace('-', "\\-");
+        format!("{line}\n")
+    });
+    let lines: String = lines.collect();
+    format!("{before}{SYNOPSIS}.nf\n{lines}.fi\n{}", &rest[end..])
 }
 
 /// What `--help` ends with comes as a section EXTRA, filled to the width of the screen. It becomes EXAMPLES, line

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::*;
 use crate::backup::list::{self, OfSession, Outcome};
 use crate::base::human;
-use crate::cli::when::moment;
+use crate::cli::when::moments;
 use crate::home::SessionId;
 
 #[derive(Debug, Args)]
@@ -60,7 +60,8 @@ fn write(out: &mut String, listed: &Outcome, ctx: &Context) {
     for unreadable in &listed.unreadable {
         let _ = writeln!(out, "  can not be read: {unreadable}");
     }
-    for snapshot in &listed.snapshots {
+    let moments = moments(listed.snapshots.iter().map(|snapshot| snapshot.at), ctx);
+    for (snapshot, moment) in listed.snapshots.iter().zip(moments) {
         let mut notes = String::new();
         for (n, what) in [(snapshot.missing, "missing"), (snapshot.partial, "partial")] {
             if n > 0 {
@@ -69,8 +70,7 @@ fn write(out: &mut String, listed: &Outcome, ctx: &Context) {
         }
         let _ = writeln!(
             out,
-            "  {}  {:>12}  {:>10} packed  {:>10}{notes}",
-            moment(snapshot.at, ctx),
+            "  {moment}  {:>12}  {:>10} packed  {:>10}{notes}",
             human::plural(snapshot.sessions, "session", "sessions"),
             human::count(snapshot.packed),
             human::size(snapshot.bytes)
@@ -90,7 +90,8 @@ fn write_session(out: &mut String, listed: &OfSession, ctx: &Context) {
         let _ = writeln!(out, "  can not be read: {unreadable}");
     }
     let _ = writeln!(out, "{}", styled(STRONG, human::path(&listed.store)));
-    for pack in &listed.packs {
+    let moments = moments(listed.packs.iter().map(|pack| pack.at), ctx);
+    for (pack, moment) in listed.packs.iter().zip(moments) {
         let mut notes = String::new();
         if let Some(turns) = pack.turns {
             let _ = write!(notes, ", {}", human::plural(turns, "turn", "turns"));
@@ -106,8 +107,7 @@ fn write_session(out: &mut String, listed: &OfSession, ctx: &Context) {
         }
         let _ = writeln!(
             out,
-            "  {}  {:>12}  {:>10}{notes}\n      {}",
-            moment(pack.at, ctx),
+            "  {moment}  {:>12}  {:>10}{notes}\n      {}",
             human::plural(pack.files, "file", "files"),
             human::size(pack.content),
             human::name(&pack.file)
