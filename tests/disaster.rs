@@ -101,10 +101,17 @@ fn same(one: &Path, other: &Path) {
 fn the_home_comes_back_as_it_was() {
     let place = Place::backed_up();
     let lost = place.lose_home();
+    let counts = |ran: &Ran| -> Vec<String> {
+        let lines = ran.stdout.lines().filter(|line| line.contains(" files, "));
+        lines.map(str::to_owned).collect()
+    };
+    let foreseen = counts(&place.restore(&["-n"]));
     let ran = place.restore(&[]);
     ran.expect(0);
     same(&lost, &place.back());
     assert_eq!(ran.stderr, "");
+    assert_eq!(foreseen.len(), 2);
+    assert_eq!(counts(&ran), foreseen);
     for part in [
         "sessions         4",
         "1 as archives",

@@ -69,13 +69,7 @@ impl Laid {
         if self.as_it_is {
             return (1, self.pack.bytes);
         }
-        let is_file = |member: &&Member| {
-            matches!(
-                member.kind,
-                MemberKind::File | MemberKind::HardLink | MemberKind::Symlink
-            )
-        };
-        let files = self.members.iter().filter(is_file);
+        let files = self.members.iter().filter(|member| member.kind.is_file());
         files.fold((0, 0), |(n, bytes), member| (n + 1, bytes + member.size))
     }
 

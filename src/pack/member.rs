@@ -21,6 +21,13 @@ pub enum MemberKind {
     HardLink,
 }
 
+impl MemberKind {
+    /// Whether it is a regular file by this name: what people count as files.
+    pub fn is_file(self) -> bool {
+        matches!(self, MemberKind::File | MemberKind::HardLink)
+    }
+}
+
 /// A member as the manifest describes it, and as it is compared with the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {

@@ -125,7 +125,7 @@ fn of_store(fetched: Fetched, item: &Item, plan: &mut Plan) -> Result<Built> {
 fn content(members: &[Member], plan: &Plan) -> (u64, u64) {
     let rel = plan.rel.as_path();
     let wanted = members.iter().filter(|member| {
-        member.kind != MemberKind::Folder && (plan.rel.is_empty() || member.path.starts_with(rel))
+        member.kind.is_file() && (plan.rel.is_empty() || member.path.starts_with(rel))
     });
     wanted.fold((0, 0), |(n, bytes), member| (n + 1, bytes + member.size))
 }
