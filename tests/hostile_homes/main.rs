@@ -19,6 +19,7 @@ mod records;
 mod repositories;
 mod settings;
 mod sizes;
+mod stores;
 
 use std::fs;
 use std::os::unix::fs::symlink;
