@@ -65,7 +65,7 @@ pub use space::{Space, drop_cache, sync_filesystem};
 pub use steady::{Content, Steady, is_fresh, read_steady};
 pub use sync_folder::sync_folder;
 pub use terminal::terminal_columns;
-pub use walk::{Entry, Folder, Tree, walk};
+pub use walk::{Entry, Folder, Tree, walk, walk_each};
 pub use xattrs::Xattrs;
 
 /// BLAKE3 of a file's content, the digest `b3sum` prints.

@@ -56,14 +56,33 @@ pub fn walk(
     stop: &Stop,
 ) -> Result<Tree> {
     let folders = Mutex::new(Vec::new());
-    let meta = root
-        .meta()
-        .map_err(|e| crate::base::Error::io("can not read", ".", e))?;
-    rayon::scope(|scope| visit(scope, root, PathBuf::new(), meta, skip, stop, &folders));
-    stop.check()?;
+    let keep = |folder| {
+        if let Ok(mut folders) = folders.lock() {
+            folders.push(folder);
+        }
+    };
+    walk_each(root, skip, &keep, stop)?;
     let mut folders = folders.into_inner().unwrap_or_default();
     folders.sort_by(|a, b| a.rel.cmp(&b.rel));
     Ok(Tree { folders })
+}
+
+/// Walks as [`walk`] does, and hands each folder over when it was read, on any core and in no order: for whoever needs
+/// none of them afterwards.
+///
+/// # Errors
+/// As [`walk`].
+pub fn walk_each(
+    root: &Dir,
+    skip: &(dyn Fn(&Path, &Entry) -> bool + Sync),
+    each: &(dyn Fn(Folder) + Sync),
+    stop: &Stop,
+) -> Result<()> {
+    let meta = root
+        .meta()
+        .map_err(|e| crate::base::Error::io("can not read", ".", e))?;
+    rayon::scope(|scope| visit(scope, root, PathBuf::new(), meta, skip, stop, each));
+    stop.check()
 }
 
 fn visit<'s>(
@@ -73,7 +92,7 @@ fn visit<'s>(
     meta: Meta,
     skip: &'s (dyn Fn(&Path, &Entry) -> bool + Sync),
     stop: &'s Stop,
-    folders: &'s Mutex<Vec<Folder>>,
+    each: &'s (dyn Fn(Folder) + Sync),
 ) {
     if stop.raised() {
         return;
@@ -94,23 +113,25 @@ fn visit<'s>(
             .push((folder.rel.clone(), crate::base::human::io(&error))),
     }
     folder.entries.retain(|entry| !skip(&folder.rel, entry));
+    // There are many folders, and some callers skip most of what is in them.
+    folder.entries.shrink_to_fit();
     for entry in &folder.entries {
         if entry.meta.kind == FileKind::Folder {
-            let (rel, meta) = (folder.rel.join(&entry.name), entry.meta);
-            scope.spawn(move |scope| visit(scope, root, rel, meta, skip, stop, folders));
+            let (mut rel, meta) = (folder.rel.join(&entry.name), entry.meta);
+            rel.shrink_to_fit();
+            scope.spawn(move |scope| visit(scope, root, rel, meta, skip, stop, each));
         }
     }
-    if let Ok(mut folders) = folders.lock() {
-        folders.push(folder);
-    }
+    each(folder);
 }
 
 type Names = (Vec<Entry>, Vec<(PathBuf, String)>);
 
 fn read(root: &Dir, rel: &Path) -> std::io::Result<Names> {
     let dir = root.open_beneath(rel)?;
-    let (mut entries, mut unreadable) = (Vec::new(), Vec::new());
-    for (name, _) in dir.names()? {
+    let names = dir.names()?;
+    let (mut entries, mut unreadable) = (Vec::with_capacity(names.len()), Vec::new());
+    for (name, _) in names {
         match dir.find(&name) {
             Ok(Some(meta)) => entries.push(Entry { name, meta }),
             // Removed between the two calls: it was never there.
