@@ -16,14 +16,14 @@ pub use look::{Plan, plan};
 use look::{as_path, unread};
 
 use super::left_out::{self, Left, LeftOut, Why};
-use super::message::{Counted, SessionChange, Summary};
+use super::message::{Counted, SessionChange, Summary, Tally};
 use super::pack::{self, Encoder, Writer};
-use super::read::{Reading, Seen, Sink};
+use super::read::{Job, Reading, Seen, Sink};
 use super::repository::{Branch, OWN, Repository, short_name, torn};
 use super::said::said;
 use super::select::Scope;
 use super::staging::{IndexLock, Staging};
-use super::tree::{Change, Differ, Forest, Leaf};
+use super::tree::{Differ, Forest, Leaf};
 use super::{consolidate, moving};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Exit, Result, Total, failpoint};
@@ -115,24 +115,22 @@ impl Outcome {
     }
 }
 
-/// What was read, and what the tree of it is.
-struct Ready<'r> {
-    forest: Forest<'r>,
-    leaves: Vec<Leaf>,
-    /// Entries that the index gets.
+/// What was read.
+struct Ready {
+    /// Entries that the index gets, in its order.
     new: Vec<IndexEntry>,
-    /// Paths that it loses.
-    gone: Vec<Vec<u8>>,
+    /// Entries that it loses, or has anew in `new`.
+    former: HashSet<usize>,
 }
 
 /// Reads what there is to read.
-fn read<'r>(
+fn read(
     home: &Home,
-    repository: &'r Repository,
+    repository: &Repository,
     plan: &mut Plan,
     pack: Option<&Sink<'_>>,
     context: &Context,
-) -> Result<Ready<'r>> {
+) -> Result<Ready> {
     let root = home.dir()?;
     let base = base_tree(repository, &plan.branch)?;
     let jobs = std::mem::take(&mut plan.jobs.read);
@@ -151,52 +149,54 @@ fn read<'r>(
     };
     let seen = reading.all(&jobs);
     context.progress.finish();
-    let mut gone: Vec<Vec<u8>> = Vec::new();
-    let mut new = Vec::new();
+    let (mut new, mut former) = (Vec::with_capacity(jobs.len()), HashSet::new());
     for (job, seen) in jobs.into_iter().zip(seen?) {
-        let kept = job.tracked;
+        let Job { path, tracked, .. } = job;
         match seen {
-            Seen::Text(entry) => new.push(entry),
-            Seen::Left(left) => {
-                plan.left.0.insert(job.path.clone(), left);
-                plan.jobs.gone.extend(kept);
+            Seen::Text(entry) => {
+                former.extend(tracked);
+                new.push(IndexEntry { path, ..entry });
             }
-            Seen::Gone => plan.jobs.gone.extend(kept),
+            Seen::Left(left) => {
+                plan.left.0.insert(path, left);
+                former.extend(tracked);
+            }
+            Seen::Gone => former.extend(tracked),
             Seen::Restless => {
                 plan.unreadable.push(unread(
-                    as_path(&job.path),
+                    as_path(&path),
                     "it changed each time that it was read",
                 ));
-                plan.jobs.kept.extend(kept);
+                plan.jobs.kept.extend(tracked);
             }
             Seen::Unreadable(why) => {
-                plan.unreadable.push(unread(as_path(&job.path), &why));
-                plan.jobs.kept.extend(kept);
+                plan.unreadable.push(unread(as_path(&path), &why));
+                plan.jobs.kept.extend(tracked);
             }
         }
     }
-    gone.extend(
-        plan.jobs
-            .gone
-            .iter()
-            .map(|at| plan.staging.entries[*at].path.clone()),
-    );
-    let mut leaves: Vec<Leaf> = plan
-        .jobs
-        .kept
-        .iter()
-        .map(|at| Leaf::of(&plan.staging.entries[*at]))
-        .chain(new.iter().map(Leaf::of))
-        .collect();
-    leaves.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    let forest = Forest::plant(&repository.git, base, &plan.scope.prefixes(), &leaves)
-        .map_err(|e| torn(repository.dir(), "the last commit", e))?;
-    Ok(Ready {
-        forest,
-        leaves,
-        new,
-        gone,
-    })
+    former.extend(&plan.jobs.gone);
+    Ok(Ready { new, former })
+}
+
+/// All files of the scope as they are to be committed, in the order of git's index.
+fn leaves<'p>(plan: &'p Plan, new: &'p [IndexEntry]) -> Vec<Leaf<'p>> {
+    let mut leaves = Vec::with_capacity(plan.jobs.kept.len() + new.len());
+    let kept = plan.jobs.kept.iter();
+    leaves.extend(kept.map(|at| Leaf::of(&plan.staging.entries[*at])));
+    leaves.extend(new.iter().map(Leaf::of));
+    leaves.sort_unstable_by(|a, b| a.path.cmp(b.path));
+    leaves
+}
+
+fn plant<'p>(
+    repository: &'p Repository,
+    plan: &Plan,
+    leaves: &'p [Leaf<'p>],
+) -> Result<Forest<'p>> {
+    let base = base_tree(repository, &plan.branch)?;
+    Forest::plant(&repository.git, base, &plan.scope.prefixes(), leaves)
+        .map_err(|e| torn(repository.dir(), "the last commit", e))
 }
 
 fn base_tree(repository: &Repository, branch: &Branch) -> Result<Option<Oid>> {
@@ -227,11 +227,11 @@ fn known(repository: &Repository, staging: &Staging, base: Option<Oid>) -> Resul
     Ok(known)
 }
 
-fn tell(outcome: &mut Outcome, plan: &Plan, ready: &Ready, changes: &[Change]) -> Summary {
-    let summary = Summary::of(changes);
+fn tell(outcome: &mut Outcome, plan: &Plan, leaves: &[Leaf], tally: Tally) -> Summary {
+    let summary = tally.summary();
     outcome.sessions.clone_from(&summary.sessions);
     outcome.files = summary.files;
-    outcome.held = ready.leaves.len() as u64;
+    outcome.held = leaves.len() as u64;
     outcome.unread.clone_from(&plan.unreadable);
     summary
 }
@@ -257,13 +257,17 @@ pub fn preview(
 ) -> Result<Outcome> {
     let mut outcome = plan.outcome();
     let ready = read(home, repository, &mut plan, None, context)?;
-    let mut changes = Vec::new();
-    ready
-        .forest
-        .differ(&mut |change| changes.push(change), &mut |_, _| Ok(()))
+    let leaves = leaves(&plan, &ready.new);
+    let mut tally = Tally::default();
+    plant(repository, &plan, &leaves)?
+        .differ(
+            &mut |change| tally.count(&change),
+            &mut |_| Ok(()),
+            &mut |_, _| Ok(()),
+        )
         .map_err(|e| differs(repository, e))?;
-    let summary = tell(&mut outcome, &plan, &ready, &changes);
-    if !changes.is_empty() {
+    let summary = tell(&mut outcome, &plan, &leaves, tally);
+    if summary.files.total() > 0 {
         outcome.subject = Some(subject_of(plan.message.as_deref(), &summary));
     }
     tell_left(&mut outcome, &plan.left);
@@ -280,6 +284,12 @@ fn subject_of(message: Option<&str>, summary: &Summary) -> String {
 fn differs(repository: &Repository, error: Differ) -> Error {
     match error {
         Differ::Git(error) => torn(repository.dir(), "the last commit", error),
+        Differ::Missing(error) => Error::failed("an object that the commit needs can not be read:")
+            .at(repository.dir())
+            .because(said(error))
+            .hint(
+                "`wbhome check` and git fsck say which; docs/disaster.md says how one comes back",
+            ),
         Differ::Io(error) => Error::io("can not write to the repository", repository.dir(), error),
     }
 }
@@ -333,29 +343,36 @@ fn locked(
         return Ok(outcome);
     }
     let sink = Sink::new(Writer::begin(&packs).map_err(io)?);
-    let ready = read(home, repository, &mut plan, Some(&sink), context)?;
-    let (mut changes, mut encoder) = (Vec::new(), Encoder::new());
-    ready
-        .forest
-        .differ(&mut |change| changes.push(change), &mut |oid, bytes| {
-            sink.put(&mut encoder, oid, ObjectType::Tree, bytes)
-        })
+    let Ready { new, former } = read(home, repository, &mut plan, Some(&sink), context)?;
+    // Nothing of the index lies elsewhere, so that all of it is committed.
+    let scope = &plan.scope;
+    let is_held = |entry: &IndexEntry| scope.holds(&entry.path);
+    let whole = *scope == Scope::Home && plan.staging.entries.iter().all(is_held);
+    let leaves = leaves(&plan, &new);
+    let forest = plant(repository, &plan, &leaves)?;
+    let (mut tally, mut encoder) = (Tally::default(), Encoder::new());
+    let odb = repository.git.odb();
+    let odb = odb.map_err(|e| torn(repository.dir(), "the objects", e))?;
+    forest
+        .differ(
+            &mut |change| tally.count(&change),
+            &mut |oid| match whole && !sink.has(oid)? {
+                true => odb.read_header(oid).map(|_| ()).map_err(Differ::Missing),
+                false => Ok(()),
+            },
+            &mut |oid, bytes| sink.put(&mut encoder, oid, ObjectType::Tree, bytes),
+        )
         .map_err(|e| differs(repository, e))?;
-    let summary = tell(&mut outcome, &plan, &ready, &changes);
-    let commit = match ready.forest.is_base() || changes.is_empty() {
+    let summary = tell(&mut outcome, &plan, &leaves, tally);
+    let commit = match forest.is_base() || summary.files.total() == 0 {
         true => None,
         false => {
             let message = match &plan.message {
                 Some(message) => message.clone(),
                 None => summary.message(),
             };
-            let text = author::object(
-                repository,
-                ready.forest.oid(),
-                plan.branch.tip,
-                &message,
-                context,
-            )?;
+            let text =
+                author::object(repository, forest.oid(), plan.branch.tip, &message, context)?;
             let oid = Oid::hash_object(ObjectType::Commit, &text)
                 .map_err(|e| Error::failed("can not name the commit:").because(said(e)))?;
             sink.put(&mut encoder, oid, ObjectType::Commit, &text)
@@ -363,6 +380,13 @@ fn locked(
             Some((oid, subject_of(plan.message.as_deref(), &summary)))
         }
     };
+    let nested = empty_nested(&plan, &leaves);
+    let trees = match whole {
+        true => forest.cached(),
+        false => None,
+    };
+    drop(forest);
+    drop(leaves);
     context.stop.check()?;
     let (mut objects, mut bytes, mut folded) = (0, 0, None);
     if commit.is_some() {
@@ -383,8 +407,6 @@ fn locked(
             .map_err(|e| torn(repository.dir(), "the objects", e))?;
         failpoint::hit("commit.packed");
     }
-    let nested = empty_nested(&plan, &ready.leaves);
-    let Ready { new, gone, .. } = ready;
     let Plan {
         staging,
         left,
@@ -393,11 +415,9 @@ fn locked(
         scope,
         ..
     } = plan;
-    // Nothing of the index lies elsewhere, so that all of it is committed.
-    let whole =
-        scope == Scope::Home && staging.entries.iter().all(|entry| scope.holds(&entry.path));
-    if !new.is_empty() || !gone.is_empty() {
-        staging.write(repository, &gone, &new, whole, scope == Scope::Home)?;
+    if !new.is_empty() || !former.is_empty() {
+        let all_read = scope == Scope::Home;
+        staging.write(repository, &former, &new, trees.as_deref(), all_read)?;
     }
     failpoint::hit("commit.indexed");
     if let Some((oid, subject)) = commit {
@@ -427,12 +447,7 @@ fn locked(
 
 /// Whether what the index holds is what the last commit holds, when nothing has to be read.
 fn base_is_index(repository: &Repository, plan: &Plan) -> Result<bool> {
-    let leaf = |at: &usize| Leaf::of(&plan.staging.entries[*at]);
-    let leaves: Vec<Leaf> = plan.jobs.kept.iter().map(leaf).collect();
-    let base = base_tree(repository, &plan.branch)?;
-    let forest = Forest::plant(&repository.git, base, &plan.scope.prefixes(), &leaves)
-        .map_err(|e| torn(repository.dir(), "the last commit", e))?;
-    Ok(forest.is_base())
+    Ok(plant(repository, plan, &leaves(plan, &[]))?.is_base())
 }
 
 /// Folders with a `.git` of their own of which nothing is held: git would name them as untracked.
@@ -446,7 +461,7 @@ fn empty_nested(plan: &Plan, leaves: &[Leaf]) -> Vec<Vec<u8>> {
             .kept
             .iter()
             .any(|at| inside(&plan.staging.entries[*at].path))
-            || leaves.iter().any(|leaf| inside(&leaf.path))
+            || leaves.iter().any(|leaf| inside(leaf.path))
     };
     plan.nested
         .iter()

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use git2::{ObjectType, Oid};
 use serde::Serialize;
@@ -15,7 +16,7 @@ use super::names::{Meant, SESSIONS, meant, name_at};
 use super::read::is_binary;
 use super::revision::Told;
 use super::said::said;
-use super::select::{Found, Scope, select};
+use super::select::{Scope, select};
 use crate::base::wire::WirePath;
 use crate::base::{Context, Error, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta};
@@ -260,13 +261,17 @@ fn taken(
 ) -> Result<BTreeSet<PathBuf>> {
     let root = home.dir()?;
     let scope = Scope::Sessions(vec![meant.id.clone()]);
-    let selection = select(&root, &scope, &own_excludes(repository), context.stop)?;
     let session = Path::new(SESSIONS).join(meant.id.as_str());
-    let within = |found: Found| {
-        let path = PathBuf::from(OsString::from_vec(found.path));
-        path.strip_prefix(&session).map(Path::to_path_buf).ok()
+    let taken = Mutex::new(BTreeSet::new());
+    let found = |path: Vec<u8>, _| {
+        let path = PathBuf::from(OsString::from_vec(path));
+        if let (Ok(within), Ok(mut taken)) = (path.strip_prefix(&session), taken.lock()) {
+            taken.insert(within.to_path_buf());
+        }
     };
-    Ok(selection.found.into_iter().filter_map(within).collect())
+    let exclude = own_excludes(repository);
+    select(&root, &scope, &exclude, &found, context.stop)?;
+    Ok(taken.into_inner().unwrap_or_default())
 }
 
 /// A look at the files of a session.

@@ -131,31 +131,45 @@ pub(super) struct Summary {
     pub files: Counted,
 }
 
-impl Summary {
-    pub fn of(changes: &[Change]) -> Summary {
-        let mut sessions: BTreeMap<&[u8], SessionChange> = BTreeMap::new();
-        let mut summary = Summary::default();
-        for change in changes {
-            summary.files.count(change.became);
-            let mut parts = change.path.splitn(3, |b| *b == b'/');
-            match (parts.next().unwrap_or_default(), parts.next(), parts.next()) {
-                (b"sessions", Some(id), Some(below)) => {
-                    let session = sessions.entry(id).or_insert_with(|| SessionChange {
-                        id: String::from_utf8_lossy(id).into_owned(),
-                        ..SessionChange::default()
-                    });
-                    session.count(below, change.became);
-                }
-                (first, _, _) => {
-                    let name = human::bytes(first);
-                    summary.others.entry(name).or_default().count(change.became);
-                }
+/// A summary in the making.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    sessions: BTreeMap<Vec<u8>, SessionChange>,
+    rest: Summary,
+}
+
+impl Tally {
+    /// Counts a file.
+    pub fn count(&mut self, change: &Change) {
+        self.rest.files.count(change.became);
+        let mut parts = change.path.splitn(3, |b| *b == b'/');
+        match (parts.next().unwrap_or_default(), parts.next(), parts.next()) {
+            (b"sessions", Some(id), Some(below)) => {
+                let session = self.sessions.entry(id.to_vec());
+                let session = session.or_insert_with(|| SessionChange {
+                    id: String::from_utf8_lossy(id).into_owned(),
+                    ..SessionChange::default()
+                });
+                session.count(below, change.became);
+            }
+            (first, _, _) => {
+                let name = human::bytes(first);
+                let other = self.rest.others.entry(name).or_default();
+                other.count(change.became);
             }
         }
-        summary.sessions = sessions.into_values().collect();
-        summary
     }
 
+    /// What was counted.
+    pub fn summary(self) -> Summary {
+        Summary {
+            sessions: self.sessions.into_values().collect(),
+            ..self.rest
+        }
+    }
+}
+
+impl Summary {
     /// `3 sessions: +14 turns, 2 memories`
     pub fn subject(&self) -> String {
         let mut all = SessionChange::default();

@@ -28,7 +28,7 @@ pub(super) struct Job {
 
 /// What was found of it.
 pub(super) enum Seen {
-    /// Its entry, complete. The bytes of its object are in the pack, or were committed before.
+    /// Its entry, complete but for its path. The bytes of its object are in the pack, or were committed before.
     Text(IndexEntry),
     /// It is left out.
     Left(Left),
@@ -97,6 +97,11 @@ impl<'d> Sink<'d> {
         }
     }
 
+    /// Whether it has got an object.
+    pub fn has(&self, oid: Oid) -> io::Result<bool> {
+        Ok(self.lock()?.1.contains(&oid))
+    }
+
     /// How many objects it has, and how many bytes.
     pub fn size(&self) -> io::Result<(u64, u64)> {
         Ok(self.lock()?.0.size())
@@ -112,11 +117,11 @@ impl<'d> Sink<'d> {
 }
 
 impl Reading<'_, '_> {
-    /// Reads all of them; the answers stand in the same order.
+    /// Reads all of them; the answers come in the same order.
     ///
     /// # Errors
     /// A pack that can not be written, and interruption. Then nothing has been published.
-    pub fn all(&self, jobs: &[Job]) -> Result<Vec<Seen>> {
+    pub fn all(&self, jobs: &[Job]) -> Result<impl Iterator<Item = Seen> + use<>> {
         let of_one_folder: Vec<&[Job]> = jobs
             .chunk_by(|a, b| parent(&a.path) == parent(&b.path))
             .collect();
@@ -124,7 +129,7 @@ impl Reading<'_, '_> {
             .into_par_iter()
             .map_init(Encoder::new, |encoder, jobs| self.folder(jobs, encoder))
             .collect();
-        Ok(answers?.into_iter().flatten().collect())
+        Ok(answers?.into_iter().flatten())
     }
 
     fn folder(&self, jobs: &[Job], encoder: &mut Encoder) -> Result<Vec<Seen>> {
@@ -216,7 +221,6 @@ impl Reading<'_, '_> {
             entry.file_size = 0;
         }
         entry.id = oid;
-        entry.path.clone_from(&job.path);
         Ok(Seen::Text(entry))
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -81,19 +81,9 @@ impl Scope {
     }
 }
 
-/// A file or link that is not ignored.
-#[derive(Debug)]
-pub(super) struct Found {
-    /// Below the home, as git spells it.
-    pub path: Vec<u8>,
-    pub meta: Meta,
-}
-
-/// What the walk has found.
+/// What the walk has found beside files and links.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
-    /// Files and links, in the order of git's index.
-    pub found: Vec<Found>,
     /// Names that git takes in no repository.
     pub refused: Vec<Vec<u8>>,
     /// Sockets, FIFOs and devices.
@@ -116,11 +106,18 @@ impl Selection {
     }
 }
 
-/// Walks a home.
+/// Walks a home. Each file and each link that is not ignored is told to `found`, on any core and in no order, with its
+/// path below the home as git spells it: a large home has more of them than are worth keeping.
 ///
 /// # Errors
 /// A selected folder that is not there or is a link, and interruption.
-pub(super) fn select(root: &Dir, scope: &Scope, exclude: &[u8], stop: &Stop) -> Result<Selection> {
+pub(super) fn select(
+    root: &Dir,
+    scope: &Scope,
+    exclude: &[u8],
+    found: &(dyn Fn(Vec<u8>, Meta) + Sync),
+    stop: &Stop,
+) -> Result<Selection> {
     must_be_folder(root, "sessions")?;
     let rules = Rules::new(root, exclude);
     let selection = Mutex::new(Selection::default());
@@ -159,24 +156,19 @@ pub(super) fn select(root: &Dir, scope: &Scope, exclude: &[u8], stop: &Stop) -> 
             FileKind::Symlink if is_modules(entry.name.as_bytes()) => {
                 note(&|s| s.refused.push(path()))
             }
-            FileKind::File | FileKind::Symlink => note(&|s| {
-                s.found.push(Found {
-                    path: path(),
-                    meta: entry.meta,
-                })
-            }),
+            FileKind::File | FileKind::Symlink => found(path(), entry.meta),
             _ => note(&|s| s.special.push(path())),
         }
         true
     };
-    let tree = disk::walk(root, &skip, stop)?;
+    let listed = |folder: disk::Folder| {
+        if !folder.unreadable.is_empty() {
+            note(&|s| s.unreadable.extend_from_slice(&folder.unreadable));
+        }
+    };
+    disk::walk_each(root, &skip, &listed, stop)?;
     let mut selection = selection.into_inner().unwrap_or_default();
-    let unreadable = tree
-        .folders
-        .into_iter()
-        .flat_map(|folder| folder.unreadable);
-    selection.unreadable.extend(unreadable);
-    selection.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    selection.unreadable.sort();
     selection.refused.sort_unstable();
     selection.special.sort_unstable();
     selection.nested.sort_unstable();
@@ -203,7 +195,10 @@ fn must_be_folder(root: &Dir, name: &str) -> Result<()> {
 }
 
 fn below(folder: &Path, name: &OsStr) -> Vec<u8> {
-    folder.join(name).into_os_string().into_vec()
+    match folder.as_os_str().as_bytes() {
+        b"" => name.as_bytes().to_vec(),
+        folder => [folder, b"/", name.as_bytes()].concat(),
+    }
 }
 
 /// Whether git takes a name for `.git`, as some filesystems would (`verify_path` in git's `read-cache.c`): such a name

@@ -2,14 +2,17 @@
 //!
 //! The new index is written beside the old one and renamed over it while `index.lock` is held: git's own protocol.
 
+mod format;
+
+use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use git2::{Index, IndexEntry, IndexTime, Oid};
 
 use super::repository::{OWN, Repository, torn};
-use super::said::said;
 use crate::base::{Context, Error, Kind, Result, human};
 use crate::disk::{self, Dir, FileKind, Meta, NewFile, Stamp};
 use crate::home::LockedHome;
@@ -41,6 +44,8 @@ impl std::fmt::Debug for Staging {
 }
 
 const INTENT_TO_ADD: u16 = 1 << 13;
+/// What an entry says of a file that is not there on purpose (sparse checkout).
+pub(super) const SKIP_WORKTREE: u16 = 1 << 14;
 const STAGE: u16 = 0x3000;
 
 impl Staging {
@@ -59,7 +64,9 @@ impl Staging {
                 false => fail(e)
                     .hint("git can make the index again: move .git/index away, then git reset"),
             })?;
-        let entries: Vec<IndexEntry> = index.iter().collect();
+        let mut entries = Vec::with_capacity(index.len());
+        entries.extend(index.iter());
+        drop(index);
         if let Some(conflict) = entries.iter().find(|entry| entry.flags & STAGE != 0) {
             return Err(Error::failed(format!(
                 "a merge has left a conflict in {}, so nothing is committed:",
@@ -88,6 +95,12 @@ impl Staging {
             is_ours,
             converting,
         })
+    }
+
+    /// The place of the entry of a path.
+    pub fn find(&self, path: &[u8]) -> Option<usize> {
+        let of = |entry: &IndexEntry| entry.path.as_slice().cmp(path);
+        self.entries.binary_search_by(of).ok()
     }
 
     /// Whether an entry says for sure that its file is what was committed.
@@ -134,46 +147,17 @@ impl Staging {
         })
     }
 
-    /// Removes what went and puts in what is new, in git's order, and renames the result over the index.
-    /// `whole` says that nothing in it waits for a commit of somebody else, `all_read` that every file that the history
-    /// holds was looked at.
+    /// Writes what stands in the index but for `former`, and what is new, and renames the result over the index. With
+    /// `trees`, the names of the trees that it makes, git need not compare it with the last commit. `all_read` says that
+    /// every file that the history holds was looked at.
     pub fn write(
         &self,
         repository: &Repository,
-        gone: &[Vec<u8>],
+        former: &HashSet<usize>,
         new: &[IndexEntry],
-        whole: bool,
+        trees: Option<&[u8]>,
         all_read: bool,
     ) -> Result<()> {
-        let fail = |e| {
-            Error::failed("can not write the index of the repository")
-                .at(repository.dir())
-                .because(said(e))
-                .hint("an object that it names may be missing: `wbhome check` and git fsck say which; docs/disaster.md says how one comes back")
-        };
-        let own = repository.dir().join(OWN);
-        disk::create_private_folder(&own)?;
-        let draft = own.join("index");
-        disk::remove_file(&draft)?;
-        // What a kill has left while libgit2 wrote it.
-        disk::remove_file(&own.join("index.lock"))?;
-        let bytes = disk::read(&self.place)?;
-        if let Some(bytes) = &bytes {
-            disk::write_new(&draft, bytes, 0o600)?;
-        }
-        let mut index = Index::open(&draft).map_err(fail)?;
-        for path in gone {
-            let path = Path::new(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));
-            index.remove(path, 0).map_err(fail)?;
-        }
-        for entry in new {
-            index.add(entry).map_err(fail)?;
-        }
-        if whole {
-            // With the names of its trees in it, git need not compare it with the last commit.
-            index.write_tree_to(&repository.git).map_err(fail)?;
-        }
-        index.write().map_err(fail)?;
         let io = |e| {
             Error::io(
                 "can not write the index of the repository",
@@ -181,10 +165,27 @@ impl Staging {
                 e,
             )
         };
+        let own = repository.dir().join(OWN);
+        disk::create_private_folder(&own)?;
+        let stays = |(at, entry)| (!former.contains(&at)).then_some(entry);
+        let mut all: Vec<&IndexEntry> = self.entries.iter().enumerate().filter_map(stays).collect();
+        all.extend(new);
+        all.sort_by(|a, b| a.path.cmp(&b.path));
         let own = Dir::open(&own).map_err(io)?;
         let git = Dir::open(repository.dir()).map_err(io)?;
-        let draft = own.open_file(OsStr::new("index")).map_err(io)?;
-        draft.sync_all().map_err(io)?;
+        let draft = NewFile::create(&own).map_err(io)?;
+        let mut out = BufWriter::new(draft.file());
+        format::write(&mut out, all.into_iter(), trees).map_err(io)?;
+        std::io::Write::flush(&mut out).map_err(io)?;
+        drop(out);
+        // Readable by whom it was before, or by whom the repository is.
+        let like = self.seen.or(disk::stat(&repository.dir().join("HEAD"))?);
+        let now = Meta::of(draft.file()).map_err(io)?.mtime;
+        draft
+            .dress(None, like.map_or(0o600, |like| like.mode), now)
+            .map_err(io)?;
+        draft.sync().map_err(io)?;
+        draft.publish_over(OsStr::new("index")).map_err(io)?;
         own.replace_in(OsStr::new("index"), &git, OsStr::new("index"))
             .map_err(io)?;
         git.sync().map_err(io)?;

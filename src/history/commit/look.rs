@@ -3,17 +3,20 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use git2::IndexEntry;
 
 use super::{Outcome, Request, Unread};
 use crate::base::{Context, Error, Result, human};
-use crate::disk::{self, Dir, FileKind};
+use crate::disk::{self, Dir, FileKind, Meta};
 use crate::history::left_out::{Left, LeftOut, Why, own_excludes};
 use crate::history::message::Counted;
 use crate::history::read::Job;
 use crate::history::repository::{Branch, Repository};
-use crate::history::select::{Found, Scope, Selection, select};
-use crate::history::staging::Staging;
+use crate::history::select::{Scope, Selection, select};
+use crate::history::staging::{SKIP_WORKTREE, Staging};
 use crate::home::{Home, Index, Status};
 
 /// What a commit would look at.
@@ -71,9 +74,18 @@ pub fn plan(
     let branch = repository.branch()?;
     let staging = Staging::read(repository)?;
     let root = home.dir()?;
-    let selection = select(&root, &scope, &own_excludes(repository), context.stop)?;
-    refuse_empty(home, &root, &staging)?;
     let left_before = LeftOut::read(repository);
+    let sorting = Sorting {
+        staging: &staging,
+        left_before: &left_before,
+        max_file: request.max_file,
+        sorted: Mutex::new(Sorted::of(&staging)),
+    };
+    let exclude = own_excludes(repository);
+    let found = |path, meta| sorting.put(path, &meta);
+    let selection = select(&root, &scope, &exclude, &found, context.stop)?;
+    let sorted = sorting.sorted.into_inner().unwrap_or_default();
+    refuse_empty(home, &root, &staging)?;
     // What lies outside of the scope is not looked at, and stays as it was.
     let left = left_before.0.iter().filter(|(path, _)| !scope.holds(path));
     let mut plan = Plan {
@@ -95,7 +107,7 @@ pub fn plan(
         scope,
         staging,
     };
-    plan.sort(&root, selection)?;
+    plan.settle(&root, selection, sorted);
     Ok(plan)
 }
 
@@ -156,97 +168,77 @@ fn refuse_empty(home: &Home, root: &Dir, staging: &Staging) -> Result<()> {
     }
 }
 
-/// What git's flags of an entry say of a file that is not there on purpose (sparse checkout).
-const SKIP_WORKTREE: u16 = 1 << 14;
-
 impl Plan {
     /// Whether there is nothing to read and nothing gone: then nothing has changed.
     pub(super) fn is_settled(&self) -> bool {
         self.jobs.read.is_empty() && self.jobs.gone.is_empty()
     }
 
-    /// Merges what the index has with what the walk has found; both stand in the same order.
-    fn sort(&mut self, root: &Dir, selection: Selection) -> Result<()> {
+    /// Puts together what the walk has found and what the index has beside it.
+    fn settle(&mut self, root: &Dir, selection: Selection, sorted: Sorted) {
         let Selection {
-            found,
             refused,
             special,
             nested,
             unreadable,
         } = selection;
+        let Sorted { met, read, left } = sorted;
         self.nested = nested;
+        self.jobs.read = read;
+        self.left.0.extend(left);
         for path in refused {
             self.leave_out_unseen(root, path, Why::Refused);
         }
         for path in special {
             self.leave_out_unseen(root, path, Why::Special);
         }
-        let mut found = found.into_iter().peekable();
-        for at in 0..self.staging.entries.len() {
-            let entry = &self.staging.entries[at];
-            if !self.scope.holds(&entry.path) {
-                continue;
-            }
-            while let Some(new) = found.next_if(|found| found.path < entry.path) {
-                new_file(
-                    &mut self.jobs,
-                    &mut self.left,
-                    &self.left_before,
-                    self.max_file,
-                    new,
-                );
-            }
-            match found.next_if(|found| found.path == entry.path) {
-                Some(file)
-                    if self.staging.is_clean(entry, &file.meta)
-                        && file.meta.size <= self.max_file =>
-                {
-                    self.jobs.kept.push(at);
+        for (at, met) in met.into_iter().enumerate() {
+            match met {
+                Met::Clean => self.jobs.kept.push(at),
+                Met::Left => self.jobs.gone.push(at),
+                Met::ToRead => {}
+                Met::Nowhere if self.scope.holds(&self.staging.entries[at].path) => {
+                    self.not_met(root, at, &unreadable);
                 }
-                Some(file) => self.jobs.tracked(&mut self.left, self.max_file, at, file),
-                None => {
-                    let path = as_path(&entry.path);
-                    let hidden = unreadable
-                        .iter()
-                        .any(|(folder, _)| path.starts_with(folder));
-                    if hidden || entry.flags_extended & SKIP_WORKTREE != 0 {
-                        self.jobs.kept.push(at);
-                        continue;
-                    }
-                    // It may be there and ignored: what git tracks it does not ignore.
-                    match find(root, path) {
-                        Ok(Some(meta))
-                            if matches!(meta.kind, FileKind::File | FileKind::Symlink) =>
-                        {
-                            let file = Found {
-                                path: entry.path.clone(),
-                                meta,
-                            };
-                            match self.staging.is_clean(entry, &meta) && meta.size <= self.max_file
-                            {
-                                true => self.jobs.kept.push(at),
-                                false => self.jobs.tracked(&mut self.left, self.max_file, at, file),
-                            }
-                        }
-                        Ok(_) => self.jobs.gone.push(at),
-                        Err(error) => {
-                            self.unreadable.push(unread(path, &human::io(&error)));
-                            self.jobs.kept.push(at);
-                        }
-                    }
-                }
+                Met::Nowhere => {}
             }
         }
-        for new in found {
-            new_file(
-                &mut self.jobs,
-                &mut self.left,
-                &self.left_before,
-                self.max_file,
-                new,
-            );
+        self.jobs.read.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    }
+
+    /// An entry that the walk has not come by.
+    fn not_met(&mut self, root: &Dir, at: usize, unreadable: &[(PathBuf, String)]) {
+        let entry = &self.staging.entries[at];
+        let path = as_path(&entry.path);
+        let hidden = unreadable
+            .iter()
+            .any(|(folder, _)| path.starts_with(folder));
+        if hidden || entry.flags_extended & SKIP_WORKTREE != 0 {
+            self.jobs.kept.push(at);
+            return;
         }
-        Ok(())
+        // It may be there and ignored: what git tracks it does not ignore.
+        match find(root, path) {
+            Ok(Some(meta)) if matches!(meta.kind, FileKind::File | FileKind::Symlink) => {
+                match tracked(&self.staging, entry, &meta, self.max_file) {
+                    What::Clean => self.jobs.kept.push(at),
+                    What::Left(left) => {
+                        self.left.0.insert(entry.path.clone(), left);
+                        self.jobs.gone.push(at);
+                    }
+                    What::ToRead => self.jobs.read.push(Job {
+                        path: entry.path.clone(),
+                        tracked: Some(at),
+                        size: meta.size,
+                    }),
+                }
+            }
+            Ok(_) => self.jobs.gone.push(at),
+            Err(error) => {
+                self.unreadable.push(unread(path, &human::io(&error)));
+                self.jobs.kept.push(at);
+            }
+        }
     }
 
     fn leave_out_unseen(&mut self, root: &Dir, path: Vec<u8>, why: Why) {
@@ -276,40 +268,101 @@ impl Plan {
     }
 }
 
-impl Jobs {
-    fn tracked(&mut self, left: &mut LeftOut, max_file: u64, at: usize, file: Found) {
-        if file.meta.kind == FileKind::File && file.meta.size > max_file {
-            left.0
-                .insert(file.path, Left::new(Why::TooLarge, &file.meta));
-            self.gone.push(at);
-            return;
+/// What is to be done with a file.
+enum What {
+    /// Nothing: it is as the index says.
+    Clean,
+    ToRead,
+    Left(Left),
+}
+
+/// What the walk has found of an entry of the index.
+#[derive(Clone, Copy)]
+enum Met {
+    Nowhere,
+    Clean,
+    ToRead,
+    Left,
+}
+
+/// What the walk has found so far.
+#[derive(Default)]
+struct Sorted {
+    /// Of each entry of the index.
+    met: Vec<Met>,
+    read: Vec<Job>,
+    left: Vec<(Vec<u8>, Left)>,
+}
+
+impl Sorted {
+    fn of(staging: &Staging) -> Self {
+        Sorted {
+            met: vec![Met::Nowhere; staging.entries.len()],
+            ..Sorted::default()
         }
-        self.read.push(Job {
-            path: file.path,
-            tracked: Some(at),
-            size: file.meta.size,
-        });
     }
 }
 
-fn new_file(jobs: &mut Jobs, left: &mut LeftOut, before: &LeftOut, max_file: u64, file: Found) {
-    if file.meta.kind == FileKind::File && file.meta.size > max_file {
-        left.0
-            .insert(file.path, Left::new(Why::TooLarge, &file.meta));
-        return;
-    }
-    let known = before.0.get(&file.path);
-    let known = known.filter(|left| left.fits(&file.meta) && left.why != Why::TooLarge);
-    match known {
-        Some(known) => {
-            left.0.insert(file.path, known.clone());
+/// Holds each file beside the index in the moment in which it is found, so that of one that is clean nothing is kept.
+struct Sorting<'a> {
+    staging: &'a Staging,
+    left_before: &'a LeftOut,
+    max_file: u64,
+    sorted: Mutex<Sorted>,
+}
+
+impl Sorting<'_> {
+    fn put(&self, path: Vec<u8>, meta: &Meta) {
+        let at = self.staging.find(&path);
+        let what = match at {
+            Some(at) => tracked(self.staging, &self.staging.entries[at], meta, self.max_file),
+            None => self.untracked(&path, meta),
+        };
+        let Ok(mut sorted) = self.sorted.lock() else {
+            return;
+        };
+        let met = match what {
+            What::Clean => Met::Clean,
+            What::Left(left) => {
+                sorted.left.push((path, left));
+                Met::Left
+            }
+            What::ToRead => {
+                sorted.read.push(Job {
+                    path,
+                    tracked: at,
+                    size: meta.size,
+                });
+                Met::ToRead
+            }
+        };
+        if let Some(at) = at {
+            sorted.met[at] = met;
         }
-        None => jobs.read.push(Job {
-            path: file.path,
-            tracked: None,
-            size: file.meta.size,
-        }),
     }
+
+    fn untracked(&self, path: &[u8], meta: &Meta) -> What {
+        if is_too_large(meta, self.max_file) {
+            return What::Left(Left::new(Why::TooLarge, meta));
+        }
+        let known = self.left_before.0.get(path);
+        let known = known.filter(|left| left.fits(meta) && left.why != Why::TooLarge);
+        known.map_or(What::ToRead, |known| What::Left(known.clone()))
+    }
+}
+
+fn tracked(staging: &Staging, entry: &IndexEntry, meta: &Meta, max_file: u64) -> What {
+    if is_too_large(meta, max_file) {
+        return What::Left(Left::new(Why::TooLarge, meta));
+    }
+    match staging.is_clean(entry, meta) && meta.size <= max_file {
+        true => What::Clean,
+        false => What::ToRead,
+    }
+}
+
+fn is_too_large(meta: &Meta, max_file: u64) -> bool {
+    meta.kind == FileKind::File && meta.size > max_file
 }
 
 /// What stands under a path; `None` when nothing does, or something on the way is no folder.
