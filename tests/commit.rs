@@ -15,7 +15,7 @@ use std::path::Path;
 
 use insta::assert_snapshot;
 use support::Place;
-use support::git::git_in;
+use support::git::{command, git_in};
 
 fn ids(place: &Place) -> String {
     place.git(&["log", "--format=%H"])
@@ -1302,4 +1302,88 @@ mod killed {
         place.ok(["commit", "-q"]);
         place.git_is_content();
     }
+}
+
+/// With them, `git status` compares nothing, and git takes them for what the index makes.
+#[test]
+fn the_index_knows_its_trees() {
+    let place = Place::with_sessions();
+    let index = place.home().join(".git/index");
+    let knows = || {
+        let index = std::fs::read(&index).unwrap();
+        index.windows(4).any(|bytes| bytes == b"TREE")
+    };
+    let whole = || {
+        assert_eq!(
+            place.git(&["write-tree"]),
+            place.git(&["rev-parse", "HEAD^{tree}"])
+        );
+        place.git_is_content();
+    };
+    place.ok(["commit", "-q"]);
+    assert!(knows());
+    whole();
+    place.put_home("sessions/20240604_数据清洗/memory/深/一.md", "1\n");
+    std::fs::remove_file(
+        place
+            .home()
+            .join("sessions/20240603_crawler/context/turn_001.json"),
+    )
+    .unwrap();
+    place.ok(["commit", "-q"]);
+    assert!(knows());
+    whole();
+    // What others have staged is none of the commit's trees.
+    place.put_home("README", "mine\n");
+    place.git(&["add", "README"]);
+    place.put_home("sessions/20240604_数据清洗/memory/深/一.md", "2\n");
+    place.ok(["commit", "-q"]);
+    assert!(!knows());
+    let tree = place.git(&["write-tree"]);
+    assert_ne!(tree, place.git(&["rev-parse", "HEAD^{tree}"]));
+    assert!(
+        place
+            .git(&["ls-tree", "--name-only", tree.trim()])
+            .contains("README")
+    );
+}
+
+/// A commit that names what nobody has would be the end of the history.
+#[test]
+fn no_commit_names_an_object_that_is_not_there() {
+    let place = Place::with_sessions();
+    place.put_home("sessions/20240603_crawler/memory/a.md", "alone\n");
+    place.ok(["commit", "-q"]);
+    let tip = ids(&place);
+    // Loose, so that one can go.
+    let packs = place.home().join(".git/objects/pack");
+    let pack = std::fs::read_dir(&packs)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.extension().is_some_and(|e| e == "pack"))
+        .unwrap();
+    let aside = place.home().join(".git/aside.pack");
+    std::fs::rename(&pack, &aside).unwrap();
+    std::fs::remove_dir_all(&packs).unwrap();
+    let unpacked = command(&place.home(), &["unpack-objects", "-q"])
+        .stdin(std::fs::File::open(&aside).unwrap())
+        .status()
+        .unwrap();
+    assert!(unpacked.success());
+    std::fs::remove_file(&aside).unwrap();
+    let blob = "HEAD:sessions/20240603_crawler/memory/a.md";
+    let blob = place.git(&["rev-parse", blob]);
+    let (folder, name) = blob.trim().split_at(2);
+    let object = place.home().join(".git/objects").join(folder).join(name);
+    let content = std::fs::read(&object).unwrap();
+    std::fs::remove_file(&object).unwrap();
+    place.put_home("sessions/20240603_crawler/memory/b.md", "beside it\n");
+    place.run(["commit"]).expect(1).says(&[
+        "an object that the commit needs can not be read",
+        "git fsck",
+    ]);
+    assert_eq!(ids(&place), tip);
+    std::fs::write(&object, content).unwrap();
+    place.ok(["commit", "-q"]);
+    place.git_is_content();
 }
