@@ -57,7 +57,7 @@ use transfer::{Job, Transfer};
 ///
 /// # Errors
 /// When the home can not be written; what was copied stays, and the same command goes on.
-pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> {
+pub fn apply(mut plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> {
     // Nothing is to be done, and so nobody has to be waited for.
     if let Some(outcome) = plan
         .unfinished
@@ -87,7 +87,8 @@ pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> 
             let mut outcome = adopt::again(&home, &mut record, outcome, ctx)?;
             outcome.warnings.extend(settled(&home));
             if !plan.state.is_empty() {
-                follow(&plan, &home, &record, &mut outcome, ctx)?;
+                let compiled = plan::compiled(&plan.settings, &plan.tree)?;
+                follow(&plan, &home, &record, &compiled, &mut outcome, ctx)?;
                 record.amend(&outcome)?;
             }
             return Ok(outcome);
@@ -96,10 +97,13 @@ pub fn apply(plan: Plan, lock_wait: Duration, ctx: &Context) -> Result<Outcome> 
         record.reopen(ctx)?;
     }
     let rewriter = plan::rewriter(&plan.settings, &plan.tree)?;
-    let done = copy(&plan, &home, &rewriter, &mut record, ctx)?;
+    let compiled = plan::compiled(&plan.settings, &plan.tree)?;
+    // Each look at a large source takes room: none is kept for longer than it is needed.
+    let source = std::mem::take(&mut plan.tree);
+    let done = copy(&plan, source, &home, &rewriter, &mut record, ctx)?;
     let mut outcome = adopt::adopt(&plan, &home, &record, done, resumed, ctx)?;
     outcome.warnings.extend(settled(&home));
-    follow(&plan, &home, &record, &mut outcome, ctx)?;
+    follow(&plan, &home, &record, &compiled, &mut outcome, ctx)?;
     record.finish(&outcome)?;
     Ok(outcome)
 }
@@ -124,11 +128,11 @@ fn follow(
     plan: &Plan,
     home: &LockedHome,
     record: &Record,
+    compiled: &state::Compiled,
     outcome: &mut Outcome,
     ctx: &Context,
 ) -> Result<()> {
     let rel = record.rel(home)?;
-    let compiled = plan::compiled(&plan.settings, &plan.tree)?;
     let folders: Vec<_> = plan
         .state
         .iter()
@@ -201,6 +205,7 @@ struct Copied {
 
 fn copy(
     plan: &Plan,
+    source: Tree,
     home: &LockedHome,
     rewriter: &Rewriter,
     record: &mut Record,
@@ -217,14 +222,16 @@ fn copy(
     };
     ctx.progress.stage("Copying", plan.totals.total());
     settle::clear_temporary(&dest, ctx)?;
-    let mut tally = Transfer::new(&job, &plan.tree, record)?.run(&plan.tree.folders)?;
+    let mut tally = Transfer::new(&job, record)?
+        .among(&source.folders)
+        .run(&source.folders)?;
     ctx.progress
         .stage("Looking at the source again", Default::default());
-    let swept = settle::sweep(&job, record, &mut tally)?;
+    let swept = settle::sweep(&job, source, record, &mut tally)?;
     if !tally.databases.is_empty() {
         record.reread()?;
     }
-    let transfer = Transfer::new(&job, &plan.tree, record)?;
+    let transfer = Transfer::new(&job, record)?;
     let databases = database::rewrite_all(&transfer, record, &mut tally)?;
     // After databases were replaced: a further name of one is a name of the new one.
     settle::link_names(&transfer, &mut tally)?;

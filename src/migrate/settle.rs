@@ -72,14 +72,15 @@ pub(super) struct Swept {
     pub entries: u64,
 }
 
-/// Folders by path, as they were seen last.
-type Known = BTreeMap<PathBuf, Folder>;
-
-/// Looks at the source again and copies what changed, until it holds still or [`SWEEPS`] are over.
-pub(super) fn sweep(job: &Job, record: &mut Record, tally: &mut Tally) -> Result<Swept> {
+/// Looks at the source again and copies what changed, until it holds still or [`SWEEPS`] are over. `known` is the source
+/// as it was seen last.
+pub(super) fn sweep(
+    job: &Job,
+    mut known: Tree,
+    record: &mut Record,
+    tally: &mut Tally,
+) -> Result<Swept> {
     let (plan, ctx) = (job.plan, job.ctx);
-    let folders = plan.tree.folders.iter();
-    let mut known: Known = folders.map(|f| (f.rel.clone(), f.clone())).collect();
     let mut changed_meanwhile = false;
     // What is named after the last count.
     let (mut late, mut fresh) = (0, Tally::default());
@@ -99,39 +100,39 @@ pub(super) fn sweep(job: &Job, record: &mut Record, tally: &mut Tally) -> Result
         for (path, _) in paths_of(&changed) {
             tally.discard(&path);
         }
-        let again = Transfer::new(job, &now, record)?.run(&changed)?;
+        let again = Transfer::new(job, record)?
+            .among(&now.folders)
+            .run(&changed)?;
         tally.merge(again);
-        known = now
-            .folders
-            .into_iter()
-            .map(|f| (f.rel.clone(), f))
-            .collect();
+        known = now;
     }
     if changed_meanwhile {
         record.reread()?;
-        let transfer = Transfer::new(job, &plan.tree, record)?;
+        let transfer = Transfer::new(job, record)?;
         *tally = recount(&transfer, &known, record, std::mem::take(tally));
     }
     tally.merge(fresh);
-    let entries = late + known.values().map(|f| f.entries.len()).sum::<usize>();
-    let unlisted = known
-        .values()
+    let folders = &known.folders;
+    let entries = late + folders.iter().map(|f| f.entries.len()).sum::<usize>();
+    let unlisted = folders
+        .iter()
         .flat_map(|f| f.unreadable.iter().filter(|(p, _)| *p != f.rel));
     Ok(Swept {
         entries: (entries + unlisted.count()) as u64,
-        folders: known.into_values().collect(),
+        folders: known.folders,
     })
 }
 
 /// Files that changed while they were read were copied in a later state than the plan saw. One that never held
 /// still was copied in no state at all, and is copied again.
-fn note_later_states(known: &mut Known, tally: &mut Tally) {
+fn note_later_states(known: &mut Tree, tally: &mut Tally) {
     for (path, meta) in std::mem::take(&mut tally.later_states) {
         let (parent, name) = split(&path);
         if tally.restless.contains(&path) {
             continue;
         }
-        if let Some(folder) = known.get_mut(parent)
+        if let Some(at) = place(known, parent)
+            && let folder = &mut known.folders[at]
             && let Some(entry) = folder.entries.iter_mut().find(|e| e.name == name)
         {
             entry.meta = meta;
@@ -146,9 +147,15 @@ fn split(path: &Path) -> (&Path, &OsStr) {
     )
 }
 
-fn find<'k>(known: &'k Known, path: &Path) -> Option<&'k Meta> {
+/// The place of a folder in a tree.
+fn place(known: &Tree, rel: &Path) -> Option<usize> {
+    let of = |folder: &Folder| folder.rel.as_path().cmp(rel);
+    known.folders.binary_search_by(of).ok()
+}
+
+fn find<'k>(known: &'k Tree, path: &Path) -> Option<&'k Meta> {
     let (parent, name) = split(path);
-    let entries = &known.get(parent)?.entries;
+    let entries = &known.folders[place(known, parent)?].entries;
     let at = entries
         .binary_search_by(|e| e.name.as_os_str().cmp(name))
         .ok()?;
@@ -163,7 +170,7 @@ fn paths_of(folders: &[Folder]) -> impl Iterator<Item = (PathBuf, &Entry)> {
 
 /// Counts everything anew, from what was seen last and from the record: after a source has changed, what was
 /// counted on the way may speak of entries that are something else by now.
-fn recount(transfer: &Transfer, known: &Known, record: &Record, old: Tally) -> Tally {
+fn recount(transfer: &Transfer, known: &Tree, record: &Record, old: Tally) -> Tally {
     let mut tally = Tally {
         kept: old.kept,
         restless: old.restless,
@@ -187,7 +194,7 @@ fn recount(transfer: &Transfer, known: &Known, record: &Record, old: Tally) -> T
         .into_iter()
         .map(|s| (s.path.0.clone(), s))
         .collect();
-    for folder in known.values() {
+    for folder in &known.folders {
         for entry in &folder.entries {
             let path = folder.rel.join(&entry.name);
             if entry.meta.kind == FileKind::Folder || further.contains(&path) {
@@ -237,10 +244,10 @@ fn recount_link(transfer: &Transfer, path: PathBuf, tally: &mut Tally) {
 }
 
 /// The folders of `now` with only those entries that are new or in another state than `known`.
-fn changed(known: &Known, now: &Tree) -> Vec<Folder> {
+fn changed(known: &Tree, now: &Tree) -> Vec<Folder> {
     let mut changed = Vec::new();
     for folder in &now.folders {
-        let before = known.get(&folder.rel).map_or(&[][..], |f| &f.entries);
+        let before = place(known, &folder.rel).map_or(&[][..], |at| &known.folders[at].entries);
         let is_known = |entry: &Entry| {
             let at = before.binary_search_by(|e| e.name.cmp(&entry.name));
             at.is_ok_and(|at| match entry.meta.kind {
@@ -268,7 +275,7 @@ fn changed(known: &Known, now: &Tree) -> Vec<Folder> {
 
 /// What came up in the last look is beyond what was copied; what changed in it is named as it is. Returns how
 /// many came up.
-fn report_restless(changed: &[Folder], known: &Known, tally: &mut Tally) -> usize {
+fn report_restless(changed: &[Folder], known: &Tree, tally: &mut Tally) -> usize {
     let mut late = 0;
     for (path, _) in paths_of(changed) {
         if find(known, &path).is_none() {

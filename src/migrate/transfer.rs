@@ -13,7 +13,7 @@ use super::plan::Plan;
 use super::record::{Done, Record, Writer};
 use super::tally::Tally;
 use crate::base::{self, Context, Error, Kind, Result, human};
-use crate::disk::{self, Buffers, Dir, Entry, FileKind, Folder, Meta, Tree};
+use crate::disk::{self, Buffers, Dir, Entry, FileKind, Folder, Meta};
 use crate::home::{LockedHome, trash};
 use crate::paths::Rewriter;
 
@@ -73,16 +73,8 @@ pub(super) struct Task<'a> {
 }
 
 impl<'a> Transfer<'a> {
-    pub fn new(job: &Job<'a>, tree: &Tree, record: &'a Record) -> Result<Self> {
-        let mut first_names = HashMap::new();
-        for folder in &tree.folders {
-            for entry in &folder.entries {
-                if entry.meta.kind == FileKind::File && entry.meta.nlink > 1 {
-                    let first = first_names.entry(entry.meta.identity());
-                    first.or_insert_with(|| folder.rel.join(&entry.name));
-                }
-            }
-        }
+    /// One that knows no hard-linked file yet: see [`Transfer::among`].
+    pub fn new(job: &Job<'a>, record: &'a Record) -> Result<Self> {
         let Job {
             plan,
             home,
@@ -100,11 +92,24 @@ impl<'a> Transfer<'a> {
             ctx,
             keeps_owner: disk::is_root(),
             ids: disk::own_ids(),
-            first_names,
+            first_names: HashMap::new(),
             failure: Mutex::new(None),
             notes: Mutex::new(Vec::new()),
             desks: Mutex::new(Vec::new()),
         })
+    }
+
+    /// Tells it of all that is in the source, before some of it is copied: of a hard-linked file the first name counts.
+    pub fn among(mut self, folders: &[Folder]) -> Self {
+        for folder in folders {
+            for entry in &folder.entries {
+                if entry.meta.kind == FileKind::File && entry.meta.nlink > 1 {
+                    let first = self.first_names.entry(entry.meta.identity());
+                    first.or_insert_with(|| folder.rel.join(&entry.name));
+                }
+            }
+        }
+        self
     }
 
     /// Makes the folders, then copies what is in them, on all cores.
