@@ -128,21 +128,24 @@ fn adopt_index(
     ctx: &Context,
 ) -> Result<(SessionCounts, Option<Index>)> {
     home.complete()?;
-    let (former, rebuild) = match IndexFile::check(home) {
-        Ok(index) => (Some(index), false),
+    let (source_indexed, rebuild) = match IndexFile::check(home) {
+        Ok(index) => (index.entries().count() as u64, false),
         Err(error) => {
             tally.warnings.push(format!("the index was damaged and has been rebuilt, the damaged one is in the trash: {error}"));
-            (None, true)
+            (0, true)
         }
+    };
+    // As bytes: parsed it takes seven times as much, and the home's own is about to be parsed beside it.
+    let former = match rebuild {
+        false => Some(disk::read(&home.index_file())?.unwrap_or_default()),
+        true => None,
     };
     let reconciling = reconcile::plan_knowing(home, counts_of(tree), rebuild, ctx)?;
     let reconciled = reconcile::apply(home, reconciling, ctx)?;
     let after = Index::read(home)?;
     let counts = SessionCounts {
         source_folders: plan.totals.sessions,
-        source_indexed: former
-            .as_ref()
-            .map_or(0, |index| index.entries().count() as u64),
+        source_indexed,
         home_folders: super::plan::session_folders(tree),
         home_indexed: after.entries().count() as u64,
         added: reconciled.changes.added.len() as u64,
@@ -151,7 +154,12 @@ fn adopt_index(
             .filter(|e| e.status() == Status::Missing)
             .count() as u64,
     };
-    Ok((counts, former))
+    drop(after);
+    let parsed = |content: Vec<u8>| match content.is_empty() {
+        true => Some(Index::default()),
+        false => Index::parse(&content).ok(),
+    };
+    Ok((counts, former.and_then(parsed)))
 }
 
 /// What each session holds, as the walk of the home has seen it.
