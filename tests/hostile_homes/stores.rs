@@ -64,6 +64,9 @@ fn held<T: Send>(kinds: Vec<T>, besieged: impl Fn(T) -> Vec<String> + Send + Syn
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+/// A part of a store, and what is done with it.
+type Part = (&'static str, fn(&Siege, &Path));
+
 /// The newest snapshot, changed.
 fn rewrite(store: &Path, change: impl FnOnce(&mut Value)) {
     let all = fs::read_dir(store.join("snapshots")).unwrap();
@@ -134,7 +137,7 @@ fn things_that_are_called_like_a_way_out() {
 
 #[test]
 fn parts_of_a_store_that_lead_out() {
-    let parts: [(&'static str, fn(&Siege, &Path)); 8] = [
+    let parts: [Part; 8] = [
         ("packs", |s, store| lead(s, store, "packs", "sessions")),
         ("packs of sessions", |s, store| {
             lead(s, store, "packs/sessions", "sessions")
