@@ -2,11 +2,12 @@
 //! cut one of the two is there.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::files::parent_of;
-use super::{Dir, NewFile};
+use super::{Digest, Dir, NewFile};
 use crate::base::{Error, Result};
 
 /// What came of replacing a file.
@@ -26,7 +27,7 @@ pub enum Written {
 pub fn write_new(path: &Path, content: &[u8], mode: u32) -> Result<()> {
     let fail = |e| Error::io("can not write", path, e);
     let (dir, name) = parent_of(path)?;
-    let mut new = prepared(&dir, content, mode).map_err(fail)?;
+    let mut new = prepared(&dir, |mut file| file.write_all(content), mode).map_err(fail)?;
     new.publish(name).map_err(fail)?;
     dir.sync().map_err(fail)
 }
@@ -40,7 +41,8 @@ pub fn write_new(path: &Path, content: &[u8], mode: u32) -> Result<()> {
 pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) -> Result<Written> {
     let fail = |e| Error::io("can not write", path, e);
     let (dir, name) = parent_of(path)?;
-    let mut new = prepared_for(&dir, name, content, mode).map_err(fail)?;
+    let mut new =
+        prepared_for(&dir, name, |mut file| file.write_all(content), mode).map_err(fail)?;
     let Some(expected) = expected else {
         return match new.publish(name) {
             Ok(()) => dir.sync().map(|()| Written::Done).map_err(fail),
@@ -78,9 +80,53 @@ pub fn replace(path: &Path, expected: Option<&[u8]>, content: &[u8], mode: u32) 
 pub fn replace_any(path: &Path, content: &[u8], mode: u32) -> Result<()> {
     let fail = |e| Error::io("can not write", path, e);
     let (dir, name) = parent_of(path)?;
-    let new = prepared_for(&dir, name, content, mode).map_err(fail)?;
+    let new = prepared_for(&dir, name, |mut file| file.write_all(content), mode).map_err(fail)?;
     new.publish_over(name).map_err(fail)?;
     dir.sync().map_err(fail)
+}
+
+/// Like [`replace_any`], of what is too long to be held at once: `write` is given where it goes. What the file holds
+/// already, by its digest, is not put there once more. Returns the digest of what it holds now.
+///
+/// # Errors
+/// When it can not be written; then the old file is in place.
+pub fn replace_long(
+    path: &Path,
+    held: Option<Digest>,
+    mode: u32,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<Digest> {
+    let fail = |e| Error::io("can not write", path, e);
+    let (dir, name) = parent_of(path)?;
+    let mut hasher = blake3::Hasher::new();
+    let content = |file: &File| {
+        let mut out = io::BufWriter::with_capacity(1 << 16, Hashed(file, &mut hasher));
+        write(&mut out)?;
+        out.flush()
+    };
+    let new = prepared_for(&dir, name, content, mode).map_err(fail)?;
+    let digest = hasher.finalize();
+    if held == Some(digest) && dir.find(name).map_err(fail)?.is_some() {
+        return Ok(digest);
+    }
+    new.publish_over(name).map_err(fail)?;
+    dir.sync().map_err(fail)?;
+    Ok(digest)
+}
+
+/// A file, and the digest of what was written to it.
+struct Hashed<'f>(&'f File, &'f mut blake3::Hasher);
+
+impl Write for Hashed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.0.write(bytes)?;
+        self.1.update(&bytes[..n]);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// What is left under the temporary name.
@@ -135,10 +181,14 @@ fn give_back(
     Ok((Written::Changed(came_back), Left::Edit))
 }
 
-fn prepared<'d>(dir: &'d Dir, content: &[u8], mode: u32) -> io::Result<NewFile<'d>> {
+fn prepared<'d>(
+    dir: &'d Dir,
+    content: impl FnOnce(&File) -> io::Result<()>,
+    mode: u32,
+) -> io::Result<NewFile<'d>> {
     use rustix::fs::Mode;
     let new = NewFile::create(dir)?;
-    new.file().write_all(content)?;
+    content(new.file())?;
     rustix::fs::fchmod(new.file(), Mode::from_raw_mode(mode as _))?;
     new.sync()?;
     Ok(new)
@@ -149,7 +199,7 @@ fn prepared<'d>(dir: &'d Dir, content: &[u8], mode: u32) -> io::Result<NewFile<'
 fn prepared_for<'d>(
     dir: &'d Dir,
     name: &OsStr,
-    content: &[u8],
+    content: impl FnOnce(&File) -> io::Result<()>,
     mode: u32,
 ) -> io::Result<NewFile<'d>> {
     let mut new = prepared(dir, content, mode)?;

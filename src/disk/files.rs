@@ -108,7 +108,8 @@ fn read_with(path: &Path, limit: u64, flags: rustix::fs::OFlags) -> Result<Optio
         ))
         .at(path));
     }
-    let mut content = Vec::new();
+    // A vector that grows takes twice the room of what it holds.
+    let mut content = Vec::with_capacity(usize::try_from(meta.size).unwrap_or(0).saturating_add(1));
     file.take(limit.saturating_add(1))
         .read_to_end(&mut content)
         .map_err(fail)?;

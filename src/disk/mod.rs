@@ -37,7 +37,7 @@ mod walk;
 mod xattrs;
 
 pub use append::Lines;
-pub use atomic::{Written, replace, replace_any, write_new};
+pub use atomic::{Written, replace, replace_any, replace_long, write_new};
 pub use copy::{
     Buffers, Checked, Copied, CopyError, Identity, Transform, check_file, check_open, copy_file,
     digest_of_copy,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use self::log::{Log, merge};
 use crate::base::wire::ExactPath;
 use crate::base::{Context, Error, Kind, Result, failpoint};
-use crate::disk::{self, Digest, FileKind, Meta, Written};
+use crate::disk::{self, Digest, FileKind, Meta};
 use crate::home::{Home, LockedHome, RelPath, RelayMode, is_log, trash};
 
 const FORMAT: u64 = 1;
@@ -141,8 +141,8 @@ pub struct Record {
     stand_ins: BTreeMap<String, Put>,
     /// Whether the file was there and could not be understood.
     pub broken: bool,
-    /// What the file held.
-    content: Option<Vec<u8>>,
+    /// The digest of what the file holds.
+    held: Option<Digest>,
 }
 
 /// A name as it is written: `["context/turn_001.json", "f", "<digest>", 384, here, there]`.
@@ -225,7 +225,7 @@ impl Record {
                 Ok(_) => {}
                 Err(_) => record.broken = true,
             }
-            record.content = Some(content);
+            record.held = Some(disk::digest(&content));
         }
         record.begun = log::read(home, relay)?;
         record.add_begun();
@@ -290,7 +290,7 @@ impl Record {
         if std::mem::take(&mut self.broken) {
             let why = "it could not be understood";
             trash::put(home, &RelPath::new(".wbhome/relay.json")?, why, context)?;
-            self.content = None;
+            self.held = None;
         }
         let document = WrittenDocument {
             format: FORMAT,
@@ -298,16 +298,11 @@ impl Record {
             device,
             sessions: &self.sessions,
         };
-        let text =
-            serde_json::to_vec(&document).map_err(|e| Error::io("can not write", &path, e))?;
-        if self.content.as_ref() != Some(&text) {
-            while let Written::Changed(now) =
-                disk::replace(&path, self.content.as_deref(), &text, 0o600)?
-            {
-                self.content = now;
-            }
-            self.content = Some(text);
-        }
+        // Nobody edits it by hand, and it is as long as the home has files: no form of it is held beside the names.
+        let held = disk::replace_long(&path, self.held, 0o600, |to| {
+            Ok(serde_json::to_writer(to, &document)?)
+        })?;
+        self.held = Some(held);
         failpoint::hit("relay.recorded");
         log::write(home, relay, begun)
     }
@@ -355,7 +350,8 @@ fn names<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Name
         }
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> std::result::Result<Names, A::Error> {
-            let mut names = Names::new();
+            // Built from a list a tree has full leaves, and takes half the room of one that has grown.
+            let mut names = Vec::new();
             while let Some(Row(path, kind, value, mode, here, there)) = rows.next_element()? {
                 let Some(holds) = held(kind, &value) else {
                     continue;
@@ -368,9 +364,9 @@ fn names<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Name
                     here,
                     there,
                 };
-                names.insert(path.0, noted);
+                names.push((path.0, noted));
             }
-            Ok(names)
+            Ok(names.into_iter().collect())
         }
     }
 

@@ -154,6 +154,11 @@ impl Log {
         self.locked().1.get(session).cloned().unwrap_or_default()
     }
 
+    /// Keeps no more in mind what was begun of a session: it was done, and nobody asks for it any more.
+    pub fn forget(&self, session: &str) {
+        self.locked().1.remove(session);
+    }
+
     fn locked(&self) -> std::sync::MutexGuard<'_, (Lines, BTreeMap<String, Begun>)> {
         match self.lines.lock() {
             Ok(log) => log,

@@ -58,6 +58,7 @@ impl Sending<'_> {
             match self.attempt(todo, work) {
                 Ok(recorded) => {
                     todo.done = true;
+                    self.log.forget(&todo.session.id);
                     return recorded;
                 }
                 Err(Stuck::Restless(_)) if attempt < ATTEMPTS => {}
