@@ -4,7 +4,6 @@
 //! its place whole; what it takes the place of is looked at once more in that moment. What was checked is what leaves:
 //! a copy whose content is another is not put there.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -124,7 +123,9 @@ impl Carrying<'_> {
             self.stop.check().map_err(|_| Stuck::Stopped)?;
             let instead = match change {
                 Change::Remove(_) => continue,
-                Change::Replace(meta) if self.goes(compared, path, change).is_none() => Some(*meta),
+                Change::Replace(meta) if self.goes(compared, path, change).is_none() => {
+                    Some(**meta)
+                }
                 Change::Put | Change::Replace(_) => None,
             };
             let place = Place { instead, hidden };
@@ -137,10 +138,10 @@ impl Carrying<'_> {
     /// What has to go before anything can come in its place: it goes for good, or one of the two is a folder.
     fn goes(&self, compared: &Compared, path: &Path, change: &Change) -> Option<Meta> {
         match change {
-            Change::Remove(meta) => Some(*meta),
+            Change::Remove(meta) => Some(**meta),
             Change::Replace(meta) => {
                 let to_folder = matches!(holds(compared, path), Some(Holds::Folder));
-                (to_folder != (meta.kind == FileKind::Folder)).then_some(*meta)
+                (to_folder != (meta.kind == FileKind::Folder)).then_some(**meta)
             }
             Change::Put => None,
         }
@@ -202,7 +203,7 @@ impl Carrying<'_> {
             }
             Holds::File(_) if is_linked(self.mode, path) => {
                 let make = |new: &OsStr| to.hard_link(from, name, new);
-                let looked = noted.looked;
+                let looked = noted.looked.as_deref();
                 let linked = link(to, name, place, make, |meta| {
                     ours = Some(*meta);
                     let same = looked.is_some_and(|looked| looked.same_content(meta));
@@ -215,7 +216,10 @@ impl Carrying<'_> {
                 }
             }
             Holds::File(digest) => {
-                let wanted = (*digest, noted.looked.map_or(0, |looked| looked.size()));
+                let wanted = (
+                    *digest,
+                    noted.looked.as_ref().map_or(0, |looked| looked.size()),
+                );
                 let copy = self.copy(from, name, to, wanted, path, buffers)?;
                 ours = Some(Meta::of(copy.file()).map_err(fail)?);
                 published(copy, name, place.instead).map_err(fail)?
@@ -289,7 +293,7 @@ impl Carrying<'_> {
         for (path, change) in compared.changes.iter().rev() {
             self.stop.check().map_err(|_| Stuck::Stopped)?;
             if let Change::Remove(meta) = change {
-                self.remove(&there, path, *meta)
+                self.remove(&there, path, **meta)
                     .map_err(|e| Stuck::Io(path.clone(), e))
                     .and_then(|done| expected(done, path))?;
                 failpoint::hit("relay.removed");
@@ -508,10 +512,14 @@ impl Stuck {
 }
 
 /// What of a comparison was carried, by name, where only a part was: the names that are recorded as they are there.
-pub(super) fn carried(compared: Compared) -> BTreeMap<PathBuf, super::record::Noted> {
+pub(super) fn carried(compared: Compared) -> super::record::Names {
     compared
         .names
         .into_iter()
         .filter(|(_, noted)| noted.put)
+        .map(|(path, mut noted)| {
+            noted.looked = None;
+            (path, noted)
+        })
         .collect()
 }

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::record::{Begun, Holds, Noted, Put, Seen};
+use super::record::{Begun, Holds, Names, Noted, Put, Seen};
 use super::side::Side;
 use crate::base::wire::WirePath;
 use crate::base::{Error, Kind, Result, Stop};
@@ -30,9 +30,9 @@ pub enum Change {
     /// It comes: this is what it holds here.
     Put,
     /// It takes the place of what we have put there, or of what is the same.
-    Replace(Meta),
+    Replace(Box<Meta>),
     /// What we have put there goes.
-    Remove(Meta),
+    Remove(Box<Meta>),
 }
 
 /// A name that is not there as we have put it.
@@ -80,7 +80,7 @@ pub struct Compared {
     /// What has to be done, by name.
     pub changes: BTreeMap<PathBuf, Change>,
     /// What is here, as it will be recorded; without what it will be there.
-    pub names: BTreeMap<PathBuf, Noted>,
+    pub names: Names,
     /// What somebody else has done there.
     pub differences: Vec<Difference>,
     /// Secrets in what would leave, or has left already.
@@ -99,6 +99,11 @@ pub struct Compared {
     pub changed_here: bool,
     /// When that was, as far as it tells.
     pub changed_here_at: Option<Timestamp>,
+}
+
+/// A tree that has grown name by name has leaves that are half empty, and those of all sessions wait until they are carried.
+fn full<V>(names: BTreeMap<PathBuf, V>) -> BTreeMap<PathBuf, V> {
+    names.into_iter().collect()
 }
 
 /// What a comparison goes by.
@@ -167,6 +172,8 @@ impl Comparison<'_> {
                 changed_here: None,
             }));
         }
+        compared.names = full(compared.names);
+        compared.changes = full(compared.changes);
         // What can not be seen is not gone.
         let unseen = compared.unreadable.clone();
         let unseen = |path: &Path| unseen.iter().any(|(folder, _)| path.starts_with(folder));
@@ -191,7 +198,9 @@ impl Comparison<'_> {
             self.stop.check()?;
             match read(there, path, meta, buffers, self.stop) {
                 Ok(holds) if known.contains(&holds) || self.ours => {
-                    compared.changes.insert(path.clone(), Change::Remove(*meta));
+                    compared
+                        .changes
+                        .insert(path.clone(), Change::Remove(Box::new(*meta)));
                 }
                 Ok(_) => {
                     let told = difference(path, None, Some(meta), None, false);
@@ -219,18 +228,18 @@ impl Comparison<'_> {
         compared.unreadable.clone_from(&here.unreadable);
         for (path, meta) in &here.names {
             self.stop.check()?;
-            let put = self.put.and_then(|put| put.names.get(path));
+            let put = self.put.and_then(|put| put.noted(path));
             match self.here_holds(here, path, meta, put, &mut compared, &mut buffers) {
                 Ok(holds) => {
                     let noted = Noted {
                         holds,
-                        looked: Some(Seen::of(meta)),
+                        looked: Some(Box::new(Seen::of(meta))),
                         put: true,
                         mode: meta.mode,
                         here: (!disk::is_fresh(meta)).then(|| Seen::of(meta)),
                         there: None,
                     };
-                    compared.names.insert(path.clone(), noted);
+                    compared.names.insert(path.clone(), Box::new(noted));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                     return Err(Error::new(Kind::Interrupted, "interrupted"));
@@ -268,7 +277,7 @@ impl Comparison<'_> {
     ) -> io::Result<()> {
         let here = self.here.and_then(|here| here.names.get(path));
         let there = self.there.and_then(|there| there.names.get(path));
-        let put = self.put.and_then(|put| put.names.get(path));
+        let put = self.put.and_then(|put| put.noted(path));
         let holds_there = match (there, self.there) {
             (Some(meta), Some(side)) => Some(self.there_holds(side, path, meta, put, buffers)?),
             _ => None,
@@ -309,14 +318,14 @@ impl Comparison<'_> {
             let settled = |meta: &&Meta| !disk::is_fresh(meta);
             let noted = Noted {
                 holds,
-                looked: Some(Seen::of(meta)),
+                looked: Some(Box::new(Seen::of(meta))),
                 put: same,
                 mode: meta.mode,
                 here: Some(meta).filter(settled).map(Seen::of),
                 there: there.filter(|_| same).filter(settled).map(Seen::of),
             };
             compared.renewed |= !put.is_some_and(|put| put.is_recorded_as(&noted));
-            compared.names.insert(path.clone(), noted);
+            compared.names.insert(path.clone(), Box::new(noted));
         } else {
             compared.renewed |= put.is_some();
         }
@@ -337,14 +346,14 @@ impl Comparison<'_> {
             (Some(_), None) => Some(Change::Put),
             // A folder that somebody else has made is nobody's content, and theirs.
             (None, Some(there)) if there.kind == FileKind::Folder && put.is_none() => None,
-            (None, Some(there)) => Some(Change::Remove(*there)),
+            (None, Some(there)) => Some(Change::Remove(Box::new(*there))),
             (Some(here), Some(there)) => {
                 let is_file = here.kind == FileKind::File && there.kind == FileKind::File;
                 let one = here.identity() == there.identity();
                 let as_wanted = !is_file || one == is_linked(self.mode, path);
                 // Modes are kept from here to there; a sync client that does not keep them is not fought.
                 let mode = put.is_none_or(|put| put.mode == here.mode);
-                (!same || !as_wanted || !mode && is_file).then_some(Change::Replace(*there))
+                (!same || !as_wanted || !mode && is_file).then(|| Change::Replace(Box::new(*there)))
             }
         }
     }

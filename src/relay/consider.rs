@@ -291,7 +291,7 @@ impl<'a> Considering<'a> {
             }
             FileKind::Symlink => {
                 let target = self.relay.root.read_link(name).map_err(fail)?;
-                let recorded = put.and_then(|put| put.names.get(Path::new("")));
+                let recorded = put.and_then(|put| put.noted(Path::new("")));
                 let recorded =
                     recorded.is_some_and(|noted| noted.holds == Holds::Link(target.clone()));
                 let present = target == self.real.join(id).as_os_str().as_bytes();
@@ -383,10 +383,9 @@ impl<'a> Considering<'a> {
         }
         session.tell(&compared, is_there);
         if compared.changes.is_empty() && is_there {
-            let put = Put {
-                names: compared.names,
-                ..new
-            };
+            let mut names = compared.names;
+            names.values_mut().for_each(|noted| noted.looked = None);
+            let put = Put { names, ..new };
             return Ok(renewed.then_some(Work::Record { put }));
         }
         Ok(Some(Work::Carry {

@@ -85,7 +85,7 @@ pub struct Noted {
     /// What it held, here and there.
     pub holds: Holds,
     /// The file here that was looked at. Not recorded.
-    pub looked: Option<Seen>,
+    pub looked: Option<Box<Seen>>,
     /// Whether it is there. Not recorded: whatever is recorded is.
     pub put: bool,
     /// The permission bits that it has here.
@@ -104,8 +104,8 @@ impl Noted {
     }
 }
 
-/// The names of a session, below its folder.
-pub type Names = BTreeMap<PathBuf, Noted>;
+/// The names of a session, below its folder. Boxed: the nodes of a small tree have room for eleven each, most of it empty.
+pub type Names = BTreeMap<PathBuf, Box<Noted>>;
 
 /// What a name may hold, by syncs that did not come to their end; none where it was about to be removed.
 pub type Begun = BTreeMap<PathBuf, Vec<Option<Holds>>>;
@@ -191,6 +191,13 @@ struct WrittenDocument<'r> {
     device: &'r str,
     #[serde(serialize_with = "sessions")]
     sessions: &'r BTreeMap<String, Put>,
+}
+
+impl Put {
+    /// What was recorded of a name.
+    pub fn noted(&self, path: &Path) -> Option<&Noted> {
+        self.names.get(path).map(Box::as_ref)
+    }
 }
 
 impl Record {
@@ -364,7 +371,7 @@ fn names<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Name
                     here,
                     there,
                 };
-                names.push((path.0, noted));
+                names.push((path.0, Box::new(noted)));
             }
             Ok(names.into_iter().collect())
         }
@@ -442,13 +449,15 @@ mod tests {
             mtime: (3, 4),
             ctime: (5, 6),
         };
-        let noted = |holds| Noted {
-            holds,
-            looked: None,
-            put: true,
-            mode: 0o600,
-            here: Some(seen),
-            there: None,
+        let noted = |holds| {
+            Box::new(Noted {
+                holds,
+                looked: None,
+                put: true,
+                mode: 0o600,
+                here: Some(seen),
+                there: None,
+            })
         };
         use std::os::unix::ffi::OsStrExt as _;
         let odd = Path::new(std::ffi::OsStr::from_bytes(b"a\xff"));

@@ -53,8 +53,8 @@ impl Considering<'_> {
         }
         let target = self.real.join(&session.id);
         new.names = shown.names;
-        new.names.insert(PathBuf::new(), link_to(&target));
-        let points = |put: &Put| put.names.get(Path::new("")) == new.names.get(Path::new(""));
+        new.names.insert(PathBuf::new(), Box::new(link_to(&target)));
+        let points = |put: &Put| put.noted(Path::new("")) == new.noted(Path::new(""));
         let former_link = match there {
             There::OurLink(_) if put.is_none_or(points) => {
                 return Ok((put != Some(&new)).then_some(Work::Record { put: new }));
@@ -97,7 +97,7 @@ fn all_of(side: &Side) -> Compared {
         .iter()
         .chain(side.temporary.iter().map(|(path, meta)| (path, meta)));
     let changes: BTreeMap<PathBuf, Change> = all
-        .map(|(path, meta)| (path.clone(), Change::Remove(*meta)))
+        .map(|(path, meta)| (path.clone(), Change::Remove(Box::new(*meta))))
         .collect();
     Compared {
         changes,
