@@ -138,6 +138,11 @@ fn control(letter: u8) -> Option<char> {
     })
 }
 
+/// Whether backslashes before it may be an escape of it.
+pub(super) fn is_escapable(byte: u8) -> bool {
+    byte.is_ascii_punctuation() || byte == b' '
+}
+
 /// The character at `at` and where the next one begins. `separator` is the number of backslashes that separate
 /// folders here, if they do: they are then never an escape.
 pub(super) fn next(text: &[u8], at: usize, separator: Option<usize>) -> (Seen, usize) {
@@ -159,9 +164,7 @@ pub(super) fn next(text: &[u8], at: usize, separator: Option<usize>) -> (Seen, u
                 Some(b) if control(*b).is_some() => {
                     (control(*b).map_or(Seen::Bad, Seen::Char), after + 1)
                 }
-                Some(b) if b.is_ascii_punctuation() || *b == b' ' => {
-                    (Seen::Char(char::from(*b)), after + 1)
-                }
+                Some(b) if is_escapable(*b) => (Seen::Char(char::from(*b)), after + 1),
                 _ => (Seen::Char('\\'), after),
             }
         }
@@ -198,7 +201,7 @@ pub(super) fn prev(text: &[u8], at: usize) -> (Seen, usize) {
     if escaped && let Some(c) = control(b) {
         return (Seen::Char(c), last - run);
     }
-    let owns = escaped && (b.is_ascii_punctuation() || b == b' ');
+    let owns = escaped && is_escapable(b);
     (
         Seen::Char(char::from(b)),
         if owns { last - run } else { last },

@@ -6,7 +6,7 @@
 use super::boundary;
 use super::pattern::{Form, Pattern, Unit};
 use super::reading::{
-    MAX_RUN, Seen, next, percent_char, prev, run_before, run_from, unicode_char, utf8,
+    MAX_RUN, Seen, is_escapable, next, percent_char, prev, run_before, run_from, unicode_char, utf8,
 };
 
 /// How the folders of a reference are separated. Numbers are backslashes.
@@ -379,7 +379,9 @@ pub(super) fn back(units: &[Unit], index: usize, text: &[u8], end: usize) -> Opt
             match before {
                 // The first character is found without its backslashes, unless they are those of `\u002f`.
                 None if byte == b'/' => Some(last),
-                Some(Unit::Either | Unit::Backslashes(_)) if byte.is_ascii_punctuation() => {
+                // Behind a slash the backslashes escape it; else they are what stands before it.
+                Some(Unit::Either) if text.get(..start)?.ends_with(b"/") => Some(start),
+                Some(Unit::Either | Unit::Backslashes(_)) if is_escapable(byte) => {
                     Some(start + run)
                 }
                 Some(Unit::Either) if run > largest_power(run) => Some(start + largest_power(run)),

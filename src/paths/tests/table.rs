@@ -475,3 +475,40 @@ fn percent_signs_in_names() {
         assert_eq!(run(&rewriter, TextKind::Other, input).0, expected);
     }
 }
+
+/// The separator before them looks like an escape of the first character.
+#[test]
+fn folders_whose_names_begin_with_a_space_or_a_sign() {
+    for (old, new) in [
+        (r"C:\Users\ 2", r"D:\新"),
+        (r"C:\Users\(2", r"D:\新"),
+        (r"/b\ c 2", "/n"),
+    ] {
+        let rewriter = rewriter(&[(old, new)]);
+        let (out, _) = run(&rewriter, TextKind::Other, old);
+        assert_eq!(out, new);
+        let json = |path: &str| format!("{{\"cwd\": \"{}\"}}", path.replace('\\', r"\\"));
+        let (out, _) = run(&rewriter, TextKind::Json, &json(old));
+        assert_eq!(out, json(new));
+        // However it is written: what the slow way finds.
+        for text in [
+            old.replace('\\', "/"),
+            old.replace('\\', r"\\")
+                .replace(" 2", r"\ 2")
+                .replace("(2", r"\(2"),
+            old.replace('\\', "/")
+                .replace(" 2", r"\ 2")
+                .replace("(2", r"\(2"),
+            old.replace('\\', "/")
+                .replace(" 2", r"\\ 2")
+                .replace("(2", r"\\(2"),
+            old.replace('\\', r"\/").replace(" 2", r"\u00202"),
+        ] {
+            let (out, found) = run(&rewriter, TextKind::Other, &text);
+            let (slowly, references, doubtful) =
+                oracle::oracle(&rewriter, TextKind::Other, text.as_bytes());
+            assert_eq!(out.as_bytes(), slowly, "{text}");
+            assert_eq!(oracle::places(&found), (references, doubtful), "{text}");
+        }
+    }
+}
