@@ -1068,33 +1068,51 @@ fn ignored_as_git_ignores() {
 #[test]
 fn what_is_being_written_is_committed_as_a_beginning_of_it() {
     use std::io::Write;
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::{AtomicUsize, Ordering};
     let place = Place::with_sessions();
     let turn = "sessions/20240603_crawler/context/turn_002.json";
     let path = place.put_home(turn, "");
-    let done = AtomicBool::new(false);
+    /// Also when an assertion fails the writer has to end.
+    struct End<'a>(&'a AtomicUsize);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(usize::MAX, Ordering::Relaxed);
+        }
+    }
+    const COMMITS: usize = 50;
+    // Not beyond the limit for text before the last commit, however long each takes.
+    const LINES: usize = 4000;
+    let begun = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut file = std::fs::OpenOptions::new()
-                .append(true)
-                .open(&path)
-                .unwrap();
-            for n in 0.. {
-                if n % 500 == 0 {
-                    // Not beyond the limit for text before the last commit.
-                    std::thread::sleep(std::time::Duration::from_millis(4));
-                }
-                if done.load(Ordering::Relaxed) || n > 200_000 {
+            let file = std::fs::OpenOptions::new().append(true).open(&path);
+            let mut file = file.unwrap();
+            let mut n = 0;
+            loop {
+                let upto = begun.load(Ordering::Relaxed);
+                if upto > COMMITS {
                     return;
                 }
-                file.write_all(format!("{{\"n\": {n}, \"text\": \"第{n}行\"}}\n").as_bytes())
-                    .unwrap();
+                if n >= upto * LINES || n % 500 == 0 {
+                    std::thread::sleep(std::time::Duration::from_millis(4));
+                }
+                if n < upto * LINES {
+                    file.write_all(format!("{{\"n\": {n}, \"text\": \"第{n}行\"}}\n").as_bytes())
+                        .unwrap();
+                    n += 1;
+                }
             }
         });
-        for _ in 0..50 {
+        let _end = End(&begun);
+        let length = || std::fs::metadata(&path).unwrap().len();
+        for n in 1..=COMMITS {
+            let before = length();
+            begun.store(n, Ordering::Relaxed);
+            while length() == before {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
             place.run(["commit", "-q"]).expect(0);
         }
-        done.store(true, Ordering::Relaxed);
     });
     let last = std::fs::read(&path).unwrap();
     let mut versions = 0;
@@ -1107,7 +1125,7 @@ fn what_is_being_written_is_committed_as_a_beginning_of_it() {
             assert!(last.starts_with(&held.stdout), "{id}");
         }
     }
-    assert!(versions > 10, "{versions}");
+    assert!(versions > COMMITS / 2, "{versions}");
     place.fsck();
 }
 
