@@ -510,7 +510,10 @@ fn a_full_disk_under_standard_output_is_told() {
     let output = place.command().arg("ls").stdout(full).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_snapshot!(stderr, @r"error: can not write to standard output: no space left on device");
+    assert_snapshot!(stderr, @"
+    error: can not write to standard output: no space left on device
+    hint: the disk is full: make room, and run it again
+    ");
 }
 
 // ---- colour --------------------------------------------------------------------------------------------------
