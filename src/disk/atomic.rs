@@ -85,8 +85,9 @@ pub fn replace_any(path: &Path, content: &[u8], mode: u32) -> Result<()> {
     dir.sync().map_err(fail)
 }
 
-/// Like [`replace_any`], of what is too long to be held at once: `write` is given where it goes. What the file holds
-/// already, by its digest, is not put there once more. Returns the digest of what it holds now.
+/// Like [`replace_any`], of what is too long to be held at once: `write` says it, the same each time, to whatever it is
+/// given. What the file holds already, by its digest, is not written: a full disk is no trouble then. Returns the digest
+/// of what it holds now.
 ///
 /// # Errors
 /// When it can not be written; then the old file is in place.
@@ -94,39 +95,25 @@ pub fn replace_long(
     path: &Path,
     held: Option<Digest>,
     mode: u32,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> Result<Digest> {
     let fail = |e| Error::io("can not write", path, e);
     let (dir, name) = parent_of(path)?;
-    let mut hasher = blake3::Hasher::new();
-    let content = |file: &File| {
-        let mut out = io::BufWriter::with_capacity(1 << 16, Hashed(file, &mut hasher));
+    let say = |to: &mut dyn Write| {
+        let mut out = io::BufWriter::with_capacity(1 << 16, to);
         write(&mut out)?;
         out.flush()
     };
-    let new = prepared_for(&dir, name, content, mode).map_err(fail)?;
+    let mut hasher = blake3::Hasher::new();
+    say(&mut hasher).map_err(fail)?;
     let digest = hasher.finalize();
     if held == Some(digest) && dir.find(name).map_err(fail)?.is_some() {
         return Ok(digest);
     }
+    let new = prepared_for(&dir, name, |mut file| say(&mut file), mode).map_err(fail)?;
     new.publish_over(name).map_err(fail)?;
     dir.sync().map_err(fail)?;
     Ok(digest)
-}
-
-/// A file, and the digest of what was written to it.
-struct Hashed<'f>(&'f File, &'f mut blake3::Hasher);
-
-impl Write for Hashed<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = self.0.write(bytes)?;
-        self.1.update(&bytes[..n]);
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
 }
 
 /// What is left under the temporary name.
@@ -252,6 +239,30 @@ mod tests {
             Written::Changed(None)
         );
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_held_already_is_not_written() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("relay.json");
+        let write = |held, text: &'static [u8]| {
+            replace_long(&path, held, 0o600, |to| to.write_all(text)).unwrap()
+        };
+        let inode = || std::fs::metadata(&path).unwrap().ino();
+        let one = write(None, b"one");
+        assert_eq!(
+            (one, std::fs::read(&path).unwrap()),
+            (super::super::digest(b"one"), b"one".to_vec())
+        );
+        let before = inode();
+        assert_eq!((write(Some(one), b"one"), inode()), (one, before));
+        let two = write(Some(one), b"two");
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        std::fs::remove_file(&path).unwrap();
+        write(Some(two), b"two");
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
