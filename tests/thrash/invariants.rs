@@ -55,7 +55,7 @@ impl Thrash {
                 if clean.is_some() && new && matches!(deed, Deed::Backup | Deed::Nightly) {
                     wrong.extend(self.judge.backed_up(store, before, &now, self.now));
                 } else {
-                    wrong.extend(self.judge.still_backed_up(store, &now, self.now));
+                    wrong.extend(self.judge.still_backed_up(store, before, &now, self.now));
                 }
             }
         }

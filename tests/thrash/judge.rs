@@ -157,11 +157,18 @@ impl Judge {
             }
         }
         self.secured.insert(store.to_owned(), secured);
-        self.still_backed_up(store, now, clock)
+        self.still_backed_up(store, then, now, clock)
     }
 
-    /// Whatever was in a good snapshot is in the newest one, unless its session was removed long ago.
-    pub fn still_backed_up(&mut self, store: &Path, now: &Sessions, clock: i64) -> Vec<String> {
+    /// Whatever was in a good snapshot is in the newest one, unless its session was removed long ago: now, or before the
+    /// step, in which a backup may have looked before the session came back.
+    pub fn still_backed_up(
+        &mut self,
+        store: &Path,
+        before: &Sessions,
+        now: &Sessions,
+        clock: i64,
+    ) -> Vec<String> {
         let Some(snapshot) = found::newest_snapshot(store) else {
             return match self.secured.get(store).is_some_and(|all| !all.is_empty()) {
                 true => vec![format!("{}: no snapshot is left", store.display())],
@@ -172,10 +179,8 @@ impl Judge {
         let mut wrong = Vec::new();
         secured.retain(|id, then| {
             let now = &now[id];
-            // A moment before it may go: a clock that was set back was behind when it was removed.
-            let removed = now.removed_at.filter(|_| now.lies > Lies::Archive);
-            let may_go =
-                removed.is_some_and(|at| clock.saturating_sub(at) > KEEP_DELETED - 5 * 86_400);
+            let before = before.get(id);
+            let may_go = may_go(now, clock) || before.is_some_and(|before| may_go(before, clock));
             if !may_go {
                 wrong.extend(self.held(store, &snapshot, then, now));
             }
@@ -220,6 +225,13 @@ impl Judge {
         }
         told(&at, wrong)
     }
+}
+
+/// Whether a session was removed so long ago that a store may let go of it.
+fn may_go(session: &Session, clock: i64) -> bool {
+    // A moment before it may go: a clock that was set back was behind when it was removed.
+    let removed = session.removed_at.filter(|_| session.lies > Lies::Archive);
+    removed.is_some_and(|at| clock.saturating_sub(at) > KEEP_DELETED - 5 * 86_400)
 }
 
 /// Only snapshots that were superseded long enough ago have gone, and never the newest.
