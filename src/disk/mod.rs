@@ -61,7 +61,7 @@ pub use place::{is_inside, same_file};
 pub use process::{Process, host_name, is_root, machine_id, own_ids, process, processes};
 pub use program::{Finished, ask_program, run_git, run_in, run_program};
 pub use record_lock::{LockHolder, lock_holder};
-pub use space::{Space, drop_cache, sync_filesystem};
+pub use space::{Space, drop_cache, read_ahead, sync_filesystem};
 pub use steady::{Content, Steady, is_fresh, read_steady};
 pub use sync_folder::sync_folder;
 pub use terminal::terminal_columns;

@@ -50,3 +50,18 @@ pub fn drop_cache(file: impl AsFd) {
     #[cfg(not(target_os = "linux"))]
     let _ = file;
 }
+
+/// So much of a file is asked for ahead: a long one is read in order, for which the system looks ahead by itself.
+#[cfg(target_os = "linux")]
+const AHEAD: u64 = 128 << 10;
+
+/// Asks the system to fetch the beginning of an open file of `size` bytes, which will be read soon, and does not wait for
+/// it.
+pub fn read_ahead(file: impl AsFd, size: u64) {
+    #[cfg(target_os = "linux")]
+    if let Some(length) = std::num::NonZeroU64::new(size.min(AHEAD)) {
+        let _ = rustix::fs::fadvise(file, 0, Some(length), rustix::fs::Advice::WillNeed);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, size);
+}

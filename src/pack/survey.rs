@@ -147,6 +147,10 @@ fn look_at(
             let file = dir.open_file(&entry.name)?;
             let meta = Meta::of(&file)?;
             let is_file = meta.kind == FileKind::File;
+            if is_file {
+                // By the time that it is packed it is there: on a disk that has to be waited for, half the time.
+                disk::read_ahead(&file, meta.size);
+            }
             let found = (
                 member(path, MemberKind::File, &meta, &Xattrs::of(&file)?),
                 meta,
