@@ -599,7 +599,7 @@ need_backup_tools() {
 job_backup() {
   need_backup_tools restic borg
   need_input
-  local work=$PLACE/backup home=$PLACE/backup/home n phase kind session log input="$INPUT"
+  local work=$PLACE/backup home=$PLACE/backup/home n phase kind store session log cold input="$INPUT"
   local -A took=() peaks=()
   mkdir "$work"
   cp -a "$SRC" "$home"
@@ -608,22 +608,32 @@ job_backup() {
   # Neither the largest nor the smallest.
   session=$(du -s --apparent-size "$home"/sessions/* | sort -k 1,1n -k 2 | awk '{ at[NR] = $2 } END { print at[int(NR / 2) + 1] }')
   load_now
+  local phases=(first again one)
+  if can_forget; then phases=(cold "${phases[@]}"); else say 'backup, out of a cold cache: only root can empty it, not measured'; fi
   for ((n = 0; n <= RUNS; n++)); do
-    "$WBHOME_BIN" backup init --home "$home" "$work/ours-$n" --quiet 2>/dev/null
-    restic --quiet --repo "$work/restic-$n" --cache-dir "$work/cache-$n" init
-    borg init -e none "$work/borg-$n"
-    for phase in first again one; do
-      if [[ $phase = one ]]; then
-        printf '{"turn": 9%03d, "role": "user", "content": "one more"}\n' "$n" >"$session/context/turn_9$(printf %03d "$n").json"
-        log=$(find "$session/logs" -type f | sort | head -n 1)
-        printf 'one more line %d\n' "$n" >>"$log"
-      fi
+    for phase in "${phases[@]}"; do
+      case $phase in
+        cold | first)
+          store=$n
+          [[ $phase = first ]] || store=cold-$n
+          "$WBHOME_BIN" backup init --home "$home" "$work/ours-$store" --quiet 2>/dev/null
+          restic --quiet --repo "$work/restic-$store" --cache-dir "$work/cache-$store" init
+          borg init -e none "$work/borg-$store"
+          ;;
+        one)
+          printf '{"turn": 9%03d, "role": "user", "content": "one more"}\n' "$n" >"$session/context/turn_9$(printf %03d "$n").json"
+          log=$(find "$session/logs" -type f | sort | head -n 1)
+          printf 'one more line %d\n' "$n" >>"$log"
+          ;;
+      esac
       for kind in ours restic borg; do
         sync -f "$work"
+        # borg has the system forget what it read: whoever came next would wait for the disk, and the others not.
+        if [[ $phase = cold ]]; then forget; else remember "$home"; fi
         case $kind in
-          ours) our_backup "$home" "$work/ours-$n" ;;
-          restic) restic_backup "$home" "$work/restic-$n" "$work/cache-$n" ;;
-          borg) borg_backup "$home" "$work/borg-$n" ;;
+          ours) our_backup "$home" "$work/ours-$store" ;;
+          restic) restic_backup "$home" "$work/restic-$store" "$work/cache-$store" ;;
+          borg) borg_backup "$home" "$work/borg-$store" ;;
         esac
         ((n == 0)) || { took[$phase-$kind]+=" $MS" peaks[$phase-$kind]+=" $KIB"; }
       done
@@ -631,12 +641,14 @@ job_backup() {
     if ((n == 0)); then
       same_backups "$home" "$work" "$(basename "$session")"
     else
-      say "backup $n/$RUNS on $FS: first ours ${took[first-ours]##* } ms, restic ${took[first-restic]##* } ms, borg ${took[first-borg]##* } ms;" \
+      cold=${took[cold-ours]:+"cold ours ${took[cold-ours]##* } ms, restic ${took[cold-restic]##* } ms, borg ${took[cold-borg]##* } ms; "}
+      say "backup $n/$RUNS on $FS: ${cold}first ours ${took[first-ours]##* } ms, restic ${took[first-restic]##* } ms, borg ${took[first-borg]##* } ms;" \
         "again ${took[again-ours]##* }, ${took[again-restic]##* }, ${took[again-borg]##* };" \
         "one ${took[one-ours]##* }, ${took[one-restic]##* }, ${took[one-borg]##* }"
     fi
   done
   record_backup first '' 'backup, first'
+  if can_forget; then record_backup cold -cold 'backup, first, out of a cold cache'; fi
   record_backup again -again 'backup, nothing changed'
   record_backup one -one 'backup, one session changed'
   # shellcheck disable=SC2086
@@ -645,6 +657,12 @@ job_backup() {
     our_mib "$(mib "$(largest ${peaks[first-ours]})")" their_mib '' input "$input" command backup
   done_with "$work"
 }
+
+# Has the system hold nothing of any disk in memory.
+can_forget() { [[ $FS != tmpfs ]] && { : >/proc/sys/vm/drop_caches; } 2>/dev/null; }
+forget() { echo 3 >/proc/sys/vm/drop_caches; }
+# Has it hold all contents of a folder there.
+remember() { find "$1" -type f -print0 | xargs -0 cat >/dev/null; }
 
 # shellcheck disable=SC2086
 record_backup() { # PHASE ROW TITLE, within job_backup
@@ -1190,7 +1208,7 @@ record() { # COLUMN VALUE…
 
 render() {
   [[ -f $TSV ]] || die "$TSV: nothing was measured yet"
-  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one backup backup-borg backup-again backup-again-borg backup-one backup-one-borg backup-memory restore restore-memory rotate rotate-written rotate-lost rotate-blocked rotate-blocked-large search search-often search-chinese search-archived search-archived-often start ls complete complete-all" '
+  awk -F '\t' -v order="migrate migrate-floor memory-files memory-log commit commit-again commit-size commit-packed archive archive-size archive-back archive-snapshots archive-snapshots-size archive-snapshots-back archive-large archive-large-size archive-large-back archive-large-memory archive-large-back-memory archive-one backup backup-borg backup-cold backup-cold-borg backup-again backup-again-borg backup-one backup-one-borg backup-memory restore restore-memory rotate rotate-written rotate-lost rotate-blocked rotate-blocked-large search search-often search-chinese search-archived search-archived-often start ls complete complete-all" '
     function time(ms) { return ms == "-" ? "—" : ms < 1000 ? ms " ms" : sprintf("%.2f s", ms / 1000) }
     function amount(value, kind) { return value == "-" ? "—" : kind == "MiB" || kind == "space" ? value " MiB" : kind == "lines" ? value " lines" : time(value) }
     function ratio(i) { return kind[i] == "ratio" || kind[i] == "space" }
