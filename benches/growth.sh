@@ -2,7 +2,7 @@
 # How time and memory of each job grow with the number of sessions and with their size. Writes benches/growth.tsv,
 # benches/GROWTH.md and benches/growth.svg.
 #
-#   benches/growth.sh [JOB…]     JOB: migrate check index commit backup relay archive rotate browse nightly
+#   benches/growth.sh [JOB…]     JOB: migrate check index commit backup drill relay archive named rotate browse nightly
 #   benches/growth.sh render     the page again from benches/growth.tsv, nothing measured
 #
 # Each job replaces its own rows. docs/performance.md says how to read them.
@@ -22,7 +22,7 @@ export LC_ALL=C.UTF-8
 unset WBHOME CDPATH
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-readonly ALL_JOBS="migrate check index commit backup relay archive rotate browse nightly"
+readonly ALL_JOBS="migrate check index commit backup drill relay archive named rotate browse nightly"
 readonly RUNS=${RUNS:-3} LARGE=${LARGE:-1000}
 read -ra counts <<<"${COUNTS:-100 1000 10000}"
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -103,6 +103,29 @@ job_archive() {
   mapfile -t ids < <(ls "$WORK/home/sessions")
   timed archive "$WBHOME_BIN" archive --home "$WORK/home" --quiet --no-progress "${ids[@]}"
   timed unarchive "$WBHOME_BIN" unarchive --home "$WORK/home" --quiet --no-progress "${ids[@]}"
+}
+
+job_drill() {
+  cp "$WORK/home/wbhome.toml" "$WORK/settings"
+  wb backup init "$WORK/store" 2>/dev/null
+  wb backup run 2>/dev/null
+  timed drill "$WBHOME_BIN" drill --home "$WORK/home" --quiet --no-progress
+  cp "$WORK/settings" "$WORK/home/wbhome.toml"
+  rm -rf "$WORK/store"
+}
+
+# What takes the names of sessions is given all of them.
+job_named() {
+  local ids act
+  mapfile -t ids < <(ls "$WORK/home/sessions")
+  timed label "$WBHOME_BIN" label --home "$WORK/home" --quiet --tag growth "${ids[@]}"
+  timed label "$WBHOME_BIN" label --home "$WORK/home" --quiet --untag growth "${ids[@]}"
+  mkdir "$WORK/out-of-it"
+  timed export "$WBHOME_BIN" export --home "$WORK/home" --quiet --no-progress --to "$WORK/out-of-it" "${ids[@]}"
+  rm -rf "$WORK/out-of-it"
+  timed rm "$WBHOME_BIN" rm --home "$WORK/home" --quiet --yes "${ids[@]}"
+  act=$("$WBHOME_BIN" restore --from trash --home "$WORK/home" --json | jq -r '.acts[0].act')
+  timed 'restore, out of the trash' "$WBHOME_BIN" restore --from trash --home "$WORK/home" --quiet "$act"
 }
 
 # The logs alone, on a disk. Nothing is deleted there before the end: see `settle` in compare.sh.

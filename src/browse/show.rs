@@ -8,7 +8,7 @@ mod overview;
 mod source;
 mod turn;
 
-pub use inside::{Inside, inside, meant};
+pub use inside::{Inside, inside, meant, meant_all};
 pub use overview::{Archive, ArchiveForm, LastTurn, Session, session};
 pub(super) use source::open_pack;
 pub use source::{From, Kind, Thing};

@@ -11,7 +11,7 @@ use super::args::Global;
 use super::output::{Console, FAINT, STRONG, styled};
 use super::{complete, place};
 use crate::base::{Context, Exit, Result, human};
-use crate::browse::show::meant;
+use crate::browse::show::meant_all;
 use crate::home::Config;
 use crate::relay::export::{
     self, Finding, Item, Kind, Outcome, Part, Plan, Refused, Request, Wanted,
@@ -51,12 +51,10 @@ pub(super) fn run(
     let home = place::open(global)?;
     place::refuse_untrusted(&home)?;
     let config = Config::load(&home)?;
-    let items = args.items.iter().map(|spec| {
-        let (id, path) = meant(&home, spec)?;
-        Ok(Wanted { id, path })
-    });
+    let items = meant_all(&home, &args.items)?.into_iter();
+    let items = items.map(|(id, path)| Wanted { id, path });
     let request = Request {
-        items: items.collect::<Result<_>>()?,
+        items: items.collect(),
         to: place::absolute(&args.to)?,
         logs: args.logs || config.relay.logs,
         on_find: config.secrets.on_find,

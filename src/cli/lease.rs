@@ -144,7 +144,7 @@ pub(super) fn run(
 /// The sessions that are meant; none named: all whose lease this device holds.
 fn ids(home: &Home, relay: &Relay, sessions: &[String]) -> Result<Vec<SessionId>> {
     if !sessions.is_empty() {
-        return sessions.iter().map(|q| meant(home, relay, q)).collect();
+        return meant(home, relay, sessions);
     }
     let own = relay.devices.own().into_iter();
     own.flat_map(|own| own.leases.keys())

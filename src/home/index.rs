@@ -3,8 +3,10 @@
 //! Nothing in the file is ever dropped because this program does not understand it: entries that are no
 //! objects, or have no id, or share one, stay where they are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::OnceLock;
 
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -43,10 +45,58 @@ pub enum Item {
 }
 
 /// The content of `index.json`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Index {
     shape: Shape,
     items: Vec<Item>,
+    places: OnceLock<Places>,
+}
+
+impl PartialEq for Index {
+    fn eq(&self, other: &Self) -> bool {
+        (self.shape, &self.items) == (other.shape, &other.items)
+    }
+}
+
+/// Where the entries stand, for those who look for each of ten thousand.
+#[derive(Clone, Debug)]
+struct Places {
+    hasher: RandomState,
+    /// The first of those ids that have this hash.
+    first: HashMap<u64, usize>,
+    /// An entry was lent to somebody who may have given it another id.
+    lent: bool,
+}
+
+impl Places {
+    fn of(items: &[Item]) -> Places {
+        let mut places = Places {
+            hasher: RandomState::new(),
+            first: HashMap::with_capacity(items.len()),
+            lent: false,
+        };
+        for (at, item) in items.iter().enumerate() {
+            places.add(item, at);
+        }
+        places
+    }
+
+    fn add(&mut self, item: &Item, at: usize) {
+        if let Some(id) = item.id() {
+            let hash = self.hasher.hash_one(id);
+            self.first.entry(hash).or_insert(at);
+        }
+    }
+}
+
+impl Item {
+    /// The id of an entry.
+    fn id(&self) -> Option<&str> {
+        match self {
+            Item::Entry(entry) => Some(entry.id()),
+            Item::Other { .. } => None,
+        }
+    }
 }
 
 impl Index {
@@ -113,6 +163,7 @@ impl Index {
 
     /// The entries, to be changed.
     pub fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.places.take();
         self.items.iter_mut().filter_map(|item| match item {
             Item::Entry(entry) => Some(entry),
             Item::Other { .. } => None,
@@ -121,17 +172,45 @@ impl Index {
 
     /// The first entry of that id.
     pub fn find(&self, id: &str) -> Option<&Entry> {
-        self.entries().find(|entry| entry.id() == id)
+        match self.items.get(self.place(id)?) {
+            Some(Item::Entry(entry)) => Some(entry),
+            _ => None,
+        }
     }
 
     /// The first entry of that id, to be changed.
     pub fn find_mut(&mut self, id: &str) -> Option<&mut Entry> {
-        self.entries_mut().find(|entry| entry.id() == id)
+        let at = self.place(id)?;
+        if let Some(places) = self.places.get_mut() {
+            places.lent = true;
+        }
+        match self.items.get_mut(at) {
+            Some(Item::Entry(entry)) => Some(entry),
+            _ => None,
+        }
+    }
+
+    fn place(&self, id: &str) -> Option<usize> {
+        let places = self.places.get_or_init(|| Places::of(&self.items));
+        let is_it = |item: &Item| item.id() == Some(id);
+        match places.first.get(&places.hasher.hash_one(id)) {
+            Some(&at) if self.items.get(at).is_some_and(is_it) => Some(at),
+            None if !places.lent => None,
+            // Two ids of one hash, or one that is not what it was.
+            _ => self.items.iter().position(is_it),
+        }
     }
 
     /// Adds an entry.
     pub fn insert(&mut self, entry: Entry) {
-        self.items.push(Item::Entry(entry));
+        self.push(Item::Entry(entry));
+    }
+
+    fn push(&mut self, item: Item) {
+        if let Some(places) = self.places.get_mut() {
+            places.add(&item, self.items.len());
+        }
+        self.items.push(item);
     }
 
     /// The ids that more than one entry has.
@@ -156,8 +235,11 @@ impl Index {
 
     /// An index of the same shape with these entries and nothing else.
     pub fn anew(shape: Shape, entries: impl IntoIterator<Item = Entry>) -> Index {
-        let items = entries.into_iter().map(Item::Entry).collect();
-        Index { shape, items }
+        Index {
+            shape,
+            items: entries.into_iter().map(Item::Entry).collect(),
+            ..Index::default()
+        }
     }
 
     fn take(&mut self, key: Option<String>, value: Value) {
@@ -172,7 +254,7 @@ impl Index {
             },
             (key, value) => Item::Other { key, value },
         };
-        self.items.push(item);
+        self.push(item);
     }
 }
 
@@ -242,7 +324,7 @@ impl<'de> Deserialize<'de> for Index {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Index, A::Error> {
                 let mut index = Index {
                     shape: Shape::Object,
-                    items: Vec::new(),
+                    ..Index::default()
                 };
                 while let Some((key, value)) = map.next_entry()? {
                     index.take(Some(key), value);

@@ -265,3 +265,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_entry_is_found_by_the_id_that_it_has_now() {
+    let id = |id: &str| SessionId::adopt(id).unwrap();
+    let mut index =
+        Index::parse(r#"[{"id":"a","n":1}, 7, {"id":"b"}, {"id":"a","n":2}]"#.as_bytes()).unwrap();
+    assert_eq!(index.find("a").unwrap().fields()["n"], 1);
+    assert!(index.find("数").is_none());
+    index.insert(Entry::new(&id("数")));
+    assert!(index.find("数").is_some());
+    index.find_mut("b").unwrap().set_id(&id("c"));
+    assert!(index.find("b").is_none());
+    assert!(index.find("c").is_some());
+    for entry in index.entries_mut() {
+        if entry.fields().get("n") == Some(&1.into()) {
+            entry.set_id(&id("d"));
+        }
+    }
+    assert_eq!(index.find("a").unwrap().fields()["n"], 2);
+    assert_eq!(index.find_mut("d").unwrap().fields()["n"], 1);
+    assert_eq!(index.clone(), index);
+}

@@ -1,30 +1,45 @@
 //! Which session is meant where some are in the relay alone, and whether its lease is anybody's business.
 
+use std::collections::HashMap;
+
 use super::{Relay, version};
 use crate::base::{Error, Result, human};
 use crate::disk::FileKind;
-use crate::home::{Entry, Home, Index, SessionId, Status, candidates, matching, resolve};
+use crate::home::{
+    Candidate, Entry, Home, Index, SessionId, Status, candidates, matching, resolve,
+};
 
-/// The session that `query` means: of this home, as everywhere; or one that only the relay has, or that somebody claims, by
-/// its exact name, and where this home has none of that name, of the relay by a unique part of it.
+/// The sessions that these queries mean: of this home, as everywhere; or one that only the relay has, or that somebody
+/// claims, by its exact name, and where this home has none of that name, of the relay by a unique part of it. The home is
+/// looked at once for all of them.
 ///
 /// # Errors
-/// None or several are meant.
-pub fn meant(home: &Home, relay: &Relay, query: &str) -> Result<SessionId> {
-    let here = candidates(home, query.starts_with('@'))?;
+/// One of which none or several are meant.
+pub fn meant(home: &Home, relay: &Relay, queries: &[String]) -> Result<Vec<SessionId>> {
+    let exact = queries.iter().any(|query| query.starts_with('@'));
+    let here = candidates(home, exact)?;
+    let ids: HashMap<&str, &SessionId> = here.iter().map(|c| (c.id.as_str(), &c.id)).collect();
+    let meant = queries.iter().map(|query| match ids.get(query.as_str()) {
+        Some(id) => Ok((*id).clone()),
+        None => elsewhere(relay, query, &here),
+    });
+    meant.collect()
+}
+
+/// The session that a query means which is the name of none in this home.
+fn elsewhere(relay: &Relay, query: &str, here: &[Candidate]) -> Result<SessionId> {
     if let Ok(id) = SessionId::adopt(query)
-        && !here.iter().any(|candidate| candidate.id == id)
         && (relay.has(&id) || relay.devices.holder(query).is_some())
     {
         return Ok(id);
     }
-    if let Some(id) = matching(query, &here)? {
+    if let Some(id) = matching(query, here)? {
         return Ok(id);
     }
     let is_name = !query.contains('/') && !query.starts_with('@');
     match is_name.then(|| version::meant(relay, query)).transpose()? {
         Some(Some(id)) => Ok(id),
-        _ => resolve(query, &here),
+        _ => resolve(query, here),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `wbhome label`: tags, project, sync tag and title, in the index; the project views follow.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -159,39 +159,41 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
     })
 }
 
+/// Labels these sessions. Entries that share an id are labelled alike.
 fn label_all(
     home: &Home,
     index: &mut Index,
     ids: &[SessionId],
     request: &Request,
 ) -> Result<Vec<Labelled>> {
-    ids.iter()
-        .map(|id| label(home, index, id, request))
-        .collect()
-}
-
-/// Labels one session. Entries that share the id are labelled alike.
-fn label(home: &Home, index: &mut Index, id: &SessionId, request: &Request) -> Result<Labelled> {
-    let added = index.find(id.as_str()).is_none();
-    if added {
-        index.insert(entry_from_disk(home, id)?);
+    let mut added = BTreeSet::new();
+    for id in ids {
+        if index.find(id.as_str()).is_none() {
+            index.insert(entry_from_disk(home, id)?);
+            added.insert(id.as_str());
+        }
     }
-    let mut labelled = None;
-    for entry in index.entries_mut().filter(|e| e.id() == id.as_str()) {
+    let named: BTreeSet<&str> = ids.iter().map(SessionId::as_str).collect();
+    let mut labelled = BTreeMap::new();
+    for entry in index.entries_mut() {
+        let Some(&id) = named.get(entry.id()) else {
+            continue;
+        };
         if entry.status() == Status::Removed {
-            let shown = human::name(id.as_str());
+            let shown = human::name(id);
             return Err(Error::failed(format!("`{shown}` has been removed")));
         }
         let before = labels(entry);
         set(entry, request);
-        labelled.get_or_insert(Labelled {
-            id: id.to_string(),
+        labelled.entry(id).or_insert_with(|| Labelled {
+            id: id.to_owned(),
             before,
             after: labels(entry),
-            added,
+            added: added.contains(id),
         });
     }
-    labelled.ok_or_else(|| unknown(id))
+    let of = |id: &SessionId| labelled.remove(id.as_str()).ok_or_else(|| unknown(id));
+    ids.iter().map(of).collect()
 }
 
 fn entry_from_disk(home: &Home, id: &SessionId) -> Result<Entry> {

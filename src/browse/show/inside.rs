@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::source::{From, Kind, Source, Thing};
 use crate::base::{Context, Error, Result, human};
-use crate::home::{Home, RelPath, SessionId, nearest, resolve_in};
+use crate::home::{Home, RelPath, SessionId, nearest, resolve_all, resolve_in};
 use crate::pack::Problem;
 
 /// Something in a session.
@@ -29,21 +29,38 @@ pub struct Inside {
     pub problems: Vec<Problem>,
 }
 
-/// `SESSION/PATH` in its parts; no path for a session alone, an empty one for what it holds: `SESSION/`.
+/// A session, and what in it: no path for the session alone, an empty one for what it holds.
+pub type Meant = (SessionId, Option<RelPath>);
+
+/// `SESSION/PATH` or `SESSION/` in its parts, or a session alone.
 ///
 /// # Errors
 /// A session that is unknown or ambiguous; a path that leads out of it.
-pub fn meant(home: &Home, spec: &OsStr) -> Result<(SessionId, Option<RelPath>)> {
+pub fn meant(home: &Home, spec: &OsStr) -> Result<Meant> {
+    let (query, rel) = parts(spec)?;
+    Ok((resolve_in(home, &query)?, rel))
+}
+
+/// Like [`meant`], of several: the home is looked at once for all of them.
+///
+/// # Errors
+/// As [`meant`], of the first.
+pub fn meant_all(home: &Home, specs: &[impl AsRef<OsStr>]) -> Result<Vec<Meant>> {
+    let parts = specs.iter().map(|spec| parts(spec.as_ref()));
+    let (queries, rels): (Vec<_>, Vec<_>) = parts.collect::<Result<Vec<_>>>()?.into_iter().unzip();
+    Ok(resolve_all(home, &queries)?.into_iter().zip(rels).collect())
+}
+
+fn parts(spec: &OsStr) -> Result<(String, Option<RelPath>)> {
     let bytes = spec.as_bytes();
     let (query, rel) = match memchr::memchr(b'/', bytes) {
         Some(at) => (&bytes[..at], Some(&bytes[at + 1..])),
         None => (bytes, None),
     };
     // No id is anything but UTF-8: what it stands for instead is not found, and named as it was typed.
-    let query = String::from_utf8_lossy(query);
+    let query = String::from_utf8_lossy(query).into_owned();
     let rel = rel.map(|rel| RelPath::new(OsStr::from_bytes(rel)));
-    let rel = rel.transpose()?;
-    Ok((resolve_in(home, &query)?, rel))
+    Ok((query, rel.transpose()?))
 }
 
 /// What stands at `rel` in a session. The content of a file goes to `out`, if there is one. No link is followed.

@@ -1,6 +1,7 @@
 //! The rebuilt home, opened as the program would open it: settings, index, check, databases, history, and the user's
 //! own test. What is wrong with the live home in the same way is not the backup's fault.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -52,12 +53,9 @@ pub(super) fn look(
     report.findings = findings(rebuilt, was, user_home, context)?;
     if !report.findings.is_empty() {
         let known = findings(live, live.root(), user_home, context)?;
-        let same = |one: &Finding, other: &Finding| {
-            one.kind == other.kind && one.path == other.path && one.count == other.count
-        };
-        report
-            .findings
-            .retain(|found| !known.iter().any(|known| same(found, known)));
+        let of = |found: &Finding| (found.kind, found.path.clone(), found.count);
+        let known: BTreeSet<_> = known.iter().map(of).collect();
+        report.findings.retain(|found| !known.contains(&of(found)));
     }
     report.history = history::damage(rebuilt, context)?;
     if !report.history.is_empty() {

@@ -1,5 +1,6 @@
 //! Sessions that become tombstones in the index, and come back.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -18,7 +19,7 @@ fn on_disk(home: &LockedHome, id: &SessionId) -> (bool, bool) {
 
 pub(super) fn remove(home: &LockedHome, entries: &[Map<String, Value>], at: &str) -> Result<Said> {
     let removed = IndexFile::update(home, |index| {
-        let mut removed = Vec::new();
+        let mut gone = BTreeSet::new();
         for fields in entries {
             let id = fields.get("id").and_then(Value::as_str).unwrap_or_default();
             let fresh = Entry::read(id.to_owned(), fields.clone());
@@ -29,12 +30,14 @@ pub(super) fn remove(home: &LockedHome, entries: &[Map<String, Value>], at: &str
             if index.find(session.as_str()).is_none() {
                 index.insert(fresh);
             }
-            let same = index.entries_mut().filter(|e| e.id() == session.as_str());
-            for entry in same.filter(|e| e.status() != Status::Removed) {
-                entry.set_status(&Status::Removed);
-                entry.set("removed_at", at);
-                removed.push(human::name(session.as_str()).into_owned());
-            }
+            gone.insert(session.to_string());
+        }
+        let same = index.entries_mut().filter(|e| gone.contains(e.id()));
+        let mut removed = Vec::new();
+        for entry in same.filter(|e| e.status() != Status::Removed) {
+            entry.set_status(&Status::Removed);
+            entry.set("removed_at", at);
+            removed.push(human::name(entry.id()).into_owned());
         }
         Ok(removed)
     })?;
@@ -46,10 +49,11 @@ pub(super) fn remove(home: &LockedHome, entries: &[Map<String, Value>], at: &str
 }
 
 pub(super) fn bring_back(home: &LockedHome, former: &[Former]) -> Result<Said> {
+    let former: BTreeMap<&str, &Former> = former.iter().map(|f| (&*f.id, f)).collect();
     let back = IndexFile::update(home, |index| {
         let mut back = Vec::new();
         for entry in index.entries_mut() {
-            let Some(former) = former.iter().find(|f| f.id == entry.id()) else {
+            let Some(former) = former.get(entry.id()) else {
                 continue;
             };
             // A missing one whose folder came back is there again, too.

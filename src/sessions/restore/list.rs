@@ -1,5 +1,6 @@
 //! What is in the trash.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -96,12 +97,14 @@ fn listed(root: &Dir, index: &Index, act: &Act, context: &Context) -> Result<Lis
     let modes = act.note.modes.iter();
     let modes = modes.filter(|m| meta(&m.path).is_some_and(|meta| meta.mode == m.now));
     items.extend(modes.map(|m| item(&m.path, "mode", None)));
+    let whole = held
+        .iter()
+        .filter_map(|(was, _)| super::session_of(&was.path, true));
+    let whole: BTreeSet<String> = whole.map(|id| id.to_string()).collect();
     let alone = act.note.entries.iter().filter(|former| {
-        let of =
-            |path: &Path| super::session_of(path, true).is_some_and(|id| id.as_str() == former.id);
         let entry = index.find(&former.id);
         let removed = entry.is_some_and(|entry| entry.status() == Status::Removed);
-        removed && !held.iter().any(|(was, _)| of(&was.path))
+        removed && !whole.contains(&former.id)
     });
     items
         .extend(alone.map(|former| item(&Path::new("sessions").join(&former.id), "removed", None)));

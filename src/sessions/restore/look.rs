@@ -1,13 +1,13 @@
 //! Looking at the home before something is taken back: who is at work, what is in the way, what was changed since.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{Plan, session_of};
 use crate::base::{Error, Result, Stop, human};
 use crate::disk::Dir;
 use crate::home::mend::{self, INDEX, INDEX_CHANGED};
-use crate::home::trash::{self, Former, Mark, Note};
+use crate::home::trash::{self, Former, Mark, Note, Was};
 use crate::home::{Home, Index, IndexFile, Status, identity_of};
 use crate::state::AtWork;
 
@@ -51,13 +51,16 @@ impl Look<'_> {
         let note = act.map(|act| act.note).unwrap_or_default();
         self.leave_a_changed_index(plan, &note)?;
         let coming: BTreeSet<PathBuf> = plan.back.iter().map(|b| b.path.0.clone()).collect();
+        let was: BTreeMap<&Path, &Was> = note.was.iter().map(|was| (&*was.path, was)).collect();
+        let added = note.added.iter();
+        let added: BTreeMap<&Path, _> = added.map(|added| (&*added.path, added)).collect();
         for back in &mut plan.back {
             self.has_its_folder(&back.path, &coming)?;
             if mend::look(self.root, &back.path)?.is_none() {
                 continue;
             }
             let kept = Path::new(trash::TRASH).join(&plan.act).join(&back.lies);
-            let expected = note.was.iter().find(|was| was.path == back.path.0);
+            let expected = was.get(&*back.path.0);
             let expected = expected.and_then(|was| was.replaced_by.as_ref());
             let there = self.mark(&back.path)?;
             let as_left = is_whole
@@ -76,7 +79,7 @@ impl Look<'_> {
             back.present = there.filter(|_| *back.path == *Path::new(INDEX));
         }
         for path in &plan.away {
-            let expected = note.added.iter().find(|added| added.path == *path);
+            let expected = added.get(&**path);
             let expected = expected.and_then(|added| added.mark.as_ref());
             if self.mark(path)?.as_ref() != expected && !force {
                 return Err(
