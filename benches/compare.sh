@@ -596,6 +596,7 @@ need_backup_tools() {
   export RESTIC_PASSWORD=race BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK=yes BORG_RELOCATED_REPO_ACCESS_IS_OK=yes
 }
 
+# The same home into a new store a run: out of a cold cache, out of memory; then into the second again.
 job_backup() {
   need_backup_tools restic borg
   need_input
@@ -609,13 +610,12 @@ job_backup() {
   session=$(du -s --apparent-size "$home"/sessions/* | sort -k 1,1n -k 2 | awk '{ at[NR] = $2 } END { print at[int(NR / 2) + 1] }')
   load_now
   local phases=(first again one)
-  if can_forget; then phases=(cold "${phases[@]}"); else say 'backup, out of a cold cache: only root can empty it, not measured'; fi
+  if can_forget; then phases=(cold "${phases[@]}"); else say 'backup, out of a cold cache: not measured (only root can empty it, and not that of tmpfs)'; fi
   for ((n = 0; n <= RUNS; n++)); do
     for phase in "${phases[@]}"; do
       case $phase in
         cold | first)
-          store=$n
-          [[ $phase = first ]] || store=cold-$n
+          store=$phase-$n
           "$WBHOME_BIN" backup init --home "$home" "$work/ours-$store" --quiet 2>/dev/null
           restic --quiet --repo "$work/restic-$store" --cache-dir "$work/cache-$store" init
           borg init -e none "$work/borg-$store"
@@ -630,6 +630,8 @@ job_backup() {
         sync -f "$work"
         # borg has the system forget what it read: whoever came next would wait for the disk, and the others not.
         if [[ $phase = cold ]]; then forget; else remember "$home"; fi
+        # The programs themselves are in memory for each.
+        "$WBHOME_BIN" --version >/dev/null; restic version >/dev/null; borg --version >/dev/null
         case $kind in
           ours) our_backup "$home" "$work/ours-$store" ;;
           restic) restic_backup "$home" "$work/restic-$store" "$work/cache-$store" ;;
@@ -683,17 +685,17 @@ record_backup() { # PHASE ROW TITLE, within job_backup
 # Everything that is in the sessions comes out of all three as it is now; ours by stock tools, and by its own look at it.
 same_backups() { # HOME WORK CHANGED
   local id pack out=$2/out
-  "$WBHOME_BIN" backup verify --home "$1" --store "$2/ours-0" --quiet || die "backup: our packs are not sound"
+  "$WBHOME_BIN" backup verify --home "$1" --store "$2/ours-first-0" --quiet || die "backup: our packs are not sound"
   mkdir "$out" "$out/ours" "$out/borg"
   for id in "$1"/sessions/*/; do
     id=$(basename "$id")
-    pack=$(printf '%s\n' "$2/ours-0/packs/sessions/$id"/*.tar.zst | sort | tail -n 1)
+    pack=$(printf '%s\n' "$2/ours-first-0/packs/sessions/$id"/*.tar.zst | sort | tail -n 1)
     tar --zstd -xf "$pack" -C "$out/ours"
   done
-  [[ $(find "$2/ours-0/packs/sessions" -name '*.tar.zst' -printf '%h\n' | sort | uniq -d) = "$2/ours-0/packs/sessions/$3" ]] ||
+  [[ $(find "$2/ours-first-0/packs/sessions" -name '*.tar.zst' -printf '%h\n' | sort | uniq -d) = "$2/ours-first-0/packs/sessions/$3" ]] ||
     die "backup: not one session alone was packed again"
-  restic --quiet --repo "$2/restic-0" --cache-dir "$2/cache-0" restore latest --target "$out/restic"
-  (cd "$out/borg" && borg extract "$2/borg-0::$(borg list --short --last 1 "$2/borg-0")")
+  restic --quiet --repo "$2/restic-first-0" --cache-dir "$2/cache-first-0" restore latest --target "$out/restic"
+  (cd "$out/borg" && borg extract "$2/borg-first-0::$(borg list --short --last 1 "$2/borg-first-0")")
   for id in "$out/ours" "$out/restic/sessions" "$out/borg/sessions"; do
     diff -r --no-dereference "$1/sessions" "$id" >&2 || die "backup: $id is not what was backed up"
   done

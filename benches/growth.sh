@@ -108,7 +108,7 @@ job_archive() {
 job_drill() {
   cp "$WORK/home/wbhome.toml" "$WORK/settings"
   wb backup init "$WORK/store" 2>/dev/null
-  wb backup run 2>/dev/null
+  wb backup run
   timed drill "$WBHOME_BIN" drill --home "$WORK/home" --quiet --no-progress
   cp "$WORK/settings" "$WORK/home/wbhome.toml"
   rm -rf "$WORK/store"
@@ -119,7 +119,7 @@ job_named() {
   local ids act
   mapfile -t ids < <(ls "$WORK/home/sessions")
   timed label "$WBHOME_BIN" label --home "$WORK/home" --quiet --tag growth "${ids[@]}"
-  timed label "$WBHOME_BIN" label --home "$WORK/home" --quiet --untag growth "${ids[@]}"
+  "$WBHOME_BIN" label --home "$WORK/home" --quiet --untag growth "${ids[@]}"
   mkdir "$WORK/out-of-it"
   timed export "$WBHOME_BIN" export --home "$WORK/home" --quiet --no-progress --to "$WORK/out-of-it" "${ids[@]}"
   rm -rf "$WORK/out-of-it"

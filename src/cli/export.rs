@@ -51,8 +51,8 @@ pub(super) fn run(
     let home = place::open(global)?;
     place::refuse_untrusted(&home)?;
     let config = Config::load(&home)?;
-    let items = meant_all(&home, &args.items)?.into_iter();
-    let items = items.map(|(id, path)| Wanted { id, path });
+    let items = meant_all(&home, &args.items)?;
+    let items = items.into_iter().map(|(id, path)| Wanted { id, path });
     let request = Request {
         items: items.collect(),
         to: place::absolute(&args.to)?,

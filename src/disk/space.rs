@@ -56,12 +56,13 @@ pub fn drop_cache(file: impl AsFd) {
 const AHEAD: u64 = 128 << 10;
 
 /// Asks the system to fetch the beginning of an open file of `size` bytes, which will be read soon, and does not wait for
-/// it.
-pub fn read_ahead(file: impl AsFd, size: u64) {
+/// its content. How many bytes were asked for.
+pub fn read_ahead(file: impl AsFd, size: u64) -> u64 {
     #[cfg(target_os = "linux")]
     if let Some(length) = std::num::NonZeroU64::new(size.min(AHEAD)) {
         let _ = rustix::fs::fadvise(file, 0, Some(length), rustix::fs::Advice::WillNeed);
+        return length.get();
     }
-    #[cfg(not(target_os = "linux"))]
     let _ = (file, size);
+    0
 }

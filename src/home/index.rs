@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -45,47 +44,28 @@ pub enum Item {
 }
 
 /// The content of `index.json`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Index {
     shape: Shape,
     items: Vec<Item>,
-    places: OnceLock<Places>,
+    /// Where the first entry of each id stands, once somebody has asked: some look for each of ten thousand.
+    places: OnceLock<HashMap<String, usize>>,
 }
 
+/// What is only remembered is no part of what it is.
 impl PartialEq for Index {
     fn eq(&self, other: &Self) -> bool {
         (self.shape, &self.items) == (other.shape, &other.items)
     }
 }
 
-/// Where the entries stand, for those who look for each of ten thousand.
-#[derive(Clone, Debug)]
-struct Places {
-    hasher: RandomState,
-    /// The first of those ids that have this hash.
-    first: HashMap<u64, usize>,
-    /// An entry was lent to somebody who may have given it another id.
-    lent: bool,
-}
-
-impl Places {
-    fn of(items: &[Item]) -> Places {
-        let mut places = Places {
-            hasher: RandomState::new(),
-            first: HashMap::with_capacity(items.len()),
-            lent: false,
-        };
-        for (at, item) in items.iter().enumerate() {
-            places.add(item, at);
-        }
-        places
-    }
-
-    fn add(&mut self, item: &Item, at: usize) {
-        if let Some(id) = item.id() {
-            let hash = self.hasher.hash_one(id);
-            self.first.entry(hash).or_insert(at);
-        }
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut index = f.debug_struct("Index");
+        index
+            .field("shape", &self.shape)
+            .field("items", &self.items);
+        index.finish_non_exhaustive()
     }
 }
 
@@ -178,27 +158,30 @@ impl Index {
         }
     }
 
-    /// The first entry of that id, to be changed.
-    pub fn find_mut(&mut self, id: &str) -> Option<&mut Entry> {
+    /// Changes the first entry of that id, if there is one.
+    pub fn edit<T>(&mut self, id: &str, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
         let at = self.place(id)?;
-        if let Some(places) = self.places.get_mut() {
-            places.lent = true;
+        let Some(Item::Entry(entry)) = self.items.get_mut(at) else {
+            return None;
+        };
+        let changed = change(entry);
+        if entry.id() != id {
+            self.places.take();
         }
-        match self.items.get_mut(at) {
-            Some(Item::Entry(entry)) => Some(entry),
-            _ => None,
-        }
+        Some(changed)
     }
 
     fn place(&self, id: &str) -> Option<usize> {
-        let places = self.places.get_or_init(|| Places::of(&self.items));
-        let is_it = |item: &Item| item.id() == Some(id);
-        match places.first.get(&places.hasher.hash_one(id)) {
-            Some(&at) if self.items.get(at).is_some_and(is_it) => Some(at),
-            None if !places.lent => None,
-            // Two ids of one hash, or one that is not what it was.
-            _ => self.items.iter().position(is_it),
-        }
+        let places = self.places.get_or_init(|| {
+            let mut places = HashMap::with_capacity(self.items.len());
+            for (at, item) in self.items.iter().enumerate() {
+                if let Some(id) = item.id() {
+                    places.entry(id.to_owned()).or_insert(at);
+                }
+            }
+            places
+        });
+        places.get(id).copied()
     }
 
     /// Adds an entry.
@@ -207,8 +190,8 @@ impl Index {
     }
 
     fn push(&mut self, item: Item) {
-        if let Some(places) = self.places.get_mut() {
-            places.add(&item, self.items.len());
+        if let (Some(places), Some(id)) = (self.places.get_mut(), item.id()) {
+            places.entry(id.to_owned()).or_insert(self.items.len());
         }
         self.items.push(item);
     }

@@ -28,7 +28,9 @@ fn what_is_not_understood_survives_a_rewrite() {
         let status = index.find("20240603_b").unwrap().status();
         assert_eq!(status, Status::Other("running".into()));
         assert!(status.is_active());
-        index.find_mut("20240603_a").unwrap().add_tag("x");
+        index
+            .edit("20240603_a", |entry| entry.add_tag("x"))
+            .unwrap();
         Ok(())
     })
     .unwrap();
@@ -58,10 +60,8 @@ fn an_object_stays_an_object_and_keeps_equal_keys() {
     place.put("index.json", odd);
     update(&place, |index| {
         assert_eq!(index.duplicates(), ["b"]);
-        index
-            .find_mut("a")
-            .unwrap()
-            .set_id(&SessionId::adopt("c").unwrap());
+        let id = SessionId::adopt("c").unwrap();
+        index.edit("a", |entry| entry.set_id(&id)).unwrap();
         index.insert(Entry::new(&SessionId::adopt("数").unwrap()));
         Ok(())
     })
@@ -80,12 +80,14 @@ fn nothing_is_written_when_nothing_was_changed() {
     let path = place.put("index.json", text);
     let before = disk::stat(&path).unwrap();
     update(&place, |index| {
-        let entry = index.find_mut("a").unwrap();
-        entry.add_tag("x");
-        entry.remove_tag("y");
-        entry.set("project", Value::Null);
-        entry.set_status(&Status::Active);
-        entry.unset("status");
+        let edited = index.edit("a", |entry| {
+            entry.add_tag("x");
+            entry.remove_tag("y");
+            entry.set("project", Value::Null);
+            entry.set_status(&Status::Active);
+            entry.unset("status");
+        });
+        edited.unwrap();
         Ok(())
     })
     .unwrap();
@@ -211,7 +213,7 @@ proptest! {
     fn fields_order_and_digits_survive(entries in any_index(), tag in "[a-z数]{1,5}") {
         let mut index = Index::parse(text(&entries).as_bytes()).unwrap();
         let chosen = entries[0]["id"].as_str().unwrap();
-        index.find_mut(chosen).unwrap().set("note", tag.as_str());
+        index.edit(chosen, |entry| entry.set("note", tag.as_str())).unwrap();
         index.insert(Entry::new(&SessionId::adopt("新").unwrap()));
         let written = index.to_bytes();
         prop_assert_eq!(&Index::parse(&written).unwrap().to_bytes(), &written);
@@ -269,21 +271,32 @@ proptest! {
 #[test]
 fn an_entry_is_found_by_the_id_that_it_has_now() {
     let id = |id: &str| SessionId::adopt(id).unwrap();
-    let mut index =
-        Index::parse(r#"[{"id":"a","n":1}, 7, {"id":"b"}, {"id":"a","n":2}]"#.as_bytes()).unwrap();
-    assert_eq!(index.find("a").unwrap().fields()["n"], 1);
+    let rename = |index: &mut Index, from: &str, to: &str| {
+        index.edit(from, |entry| entry.set_id(&id(to))).unwrap();
+    };
+    let number = |index: &Index, id: &str| index.find(id).unwrap().fields()["n"].clone();
+    let text = r#"[{"id": "a", "n": 1}, 7, {"id": "b", "n": 2}, {"id": "a", "n": 3}]"#;
+    let mut index = Index::parse(text.as_bytes()).unwrap();
+    assert_eq!(number(&index, "a"), 1);
     assert!(index.find("数").is_none());
     index.insert(Entry::new(&id("数")));
     assert!(index.find("数").is_some());
-    index.find_mut("b").unwrap().set_id(&id("c"));
+    rename(&mut index, "b", "c");
     assert!(index.find("b").is_none());
-    assert!(index.find("c").is_some());
+    assert_eq!(number(&index, "c"), 2);
+    index.insert(Entry::new(&id("c")));
+    assert_eq!(number(&index, "c"), 2);
+    rename(&mut index, "a", "d");
+    assert_eq!(number(&index, "a"), 3);
+    rename(&mut index, "d", "a");
+    assert_eq!(number(&index, "a"), 1);
     for entry in index.entries_mut() {
         if entry.fields().get("n") == Some(&1.into()) {
-            entry.set_id(&id("d"));
+            entry.set_id(&id("e"));
         }
     }
-    assert_eq!(index.find("a").unwrap().fields()["n"], 2);
-    assert_eq!(index.find_mut("d").unwrap().fields()["n"], 1);
+    assert_eq!(number(&index, "a"), 3);
+    assert_eq!(number(&index, "e"), 1);
+    assert!(index.edit("b", |_| ()).is_none());
     assert_eq!(index.clone(), index);
 }

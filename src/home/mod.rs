@@ -61,7 +61,9 @@ pub use nearest::nearest;
 pub use packed::{counts_of, no_pack, read_beginning, record_of};
 pub use record::{Record, identity_of, parse_moment};
 pub use rel::RelPath;
-pub use resolve::{Candidate, candidates, matching, resolve, resolve_all, resolve_in, split};
+pub use resolve::{
+    Candidate, candidates, matching, resolve, resolve_all, resolve_each, resolve_in, split,
+};
 pub use rotations::{Known, Rotations};
 pub use scratch::Scratch;
 

@@ -97,10 +97,24 @@ pub fn resolve_all(home: &Home, queries: &[String]) -> Result<Vec<SessionId>> {
     }
     let exact = queries.iter().any(|query| query.starts_with('@'));
     let all = candidates(home, exact)?;
-    let ids: HashMap<&str, &SessionId> = all.iter().map(|c| (c.id.as_str(), &c.id)).collect();
+    resolve_each(queries, &all, |query| resolve(query, &all))
+}
+
+/// The sessions that these queries mean, in their order: each that is the name of a candidate is that one, and of any other
+/// `otherwise` says which is meant.
+///
+/// # Errors
+/// What `otherwise` says.
+pub fn resolve_each(
+    queries: &[String],
+    candidates: &[Candidate],
+    otherwise: impl Fn(&str) -> Result<SessionId>,
+) -> Result<Vec<SessionId>> {
+    let ids = candidates.iter().map(|c| (c.id.as_str(), &c.id));
+    let ids: HashMap<&str, &SessionId> = ids.collect();
     let meant = queries.iter().map(|query| match ids.get(query.as_str()) {
         Some(id) => Ok((*id).clone()),
-        None => resolve(query, &all),
+        None => otherwise(query),
     });
     meant.collect()
 }

@@ -76,7 +76,7 @@ impl Manifest {
         let fail =
             |error| Error::failed("the manifest of the pack can not be written").because(error);
         let json = serde_json::to_vec(self).map_err(|error| fail(error.into()))?;
-        // A higher level takes forty times as long for a tenth less, of what is a twentieth of the pack.
+        // Level 15 takes forty times as long and saves a third of a percent of a pack.
         let level = zstd::DEFAULT_COMPRESSION_LEVEL;
         let mut packed = zstd::bulk::compress(&json, level).map_err(fail)?;
         let length = json.len() as u64;

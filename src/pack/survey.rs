@@ -2,8 +2,10 @@
 //! follows from the input alone.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,6 +22,9 @@ const FIRST_FRAME: u64 = 128 << 20;
 
 /// The most that each further frame holds: as much has to be decoded for one file out of the middle.
 const FRAME: u64 = 64 << 20;
+
+/// So much is asked for before the first byte is packed. What does not fit into memory would be read twice.
+const AHEAD: u64 = 128 << 20;
 
 /// Everything that will be packed.
 #[derive(Debug, Default)]
@@ -45,12 +50,13 @@ pub fn survey(
     context: &Context,
 ) -> Result<Survey> {
     let tree = disk::walk(dir, skip, context.stop)?;
+    let ahead = Ahead(AtomicU64::new(AHEAD));
     let (seen, flaws): (Vec<_>, Vec<_>) = tree
         .folders
         .par_iter()
         .map(|folder| {
             context.stop.check()?;
-            Ok(look_into(dir, folder))
+            Ok(look_into(dir, folder, &ahead))
         })
         .collect::<Result<Vec<_>>>()?
         .into_iter()
@@ -88,10 +94,25 @@ impl Survey {
     }
 }
 
+/// How much more the system is asked to fetch.
+struct Ahead(AtomicU64);
+
+impl Ahead {
+    /// The file will be packed soon. From a disk that has to be waited for, many at once take half the time of one after
+    /// the other.
+    fn ask(&self, file: &File, size: u64) {
+        let left = self.0.load(Ordering::Relaxed);
+        if left > 0 {
+            let asked = disk::read_ahead(file, size);
+            self.0.store(left.saturating_sub(asked), Ordering::Relaxed);
+        }
+    }
+}
+
 type Seen = (Vec<(Member, Meta)>, Vec<Flaw>);
 
 /// The folder itself, and what is in it but for other folders.
-fn look_into(root: &Dir, folder: &disk::Folder) -> Seen {
+fn look_into(root: &Dir, folder: &disk::Folder, ahead: &Ahead) -> Seen {
     let (mut seen, mut flaws) = (Vec::new(), Vec::new());
     let unreadable = folder.unreadable.iter();
     flaws.extend(
@@ -124,7 +145,7 @@ fn look_into(root: &Dir, folder: &disk::Folder) -> Seen {
     }
     for entry in &folder.entries {
         let path = folder.rel.join(&entry.name);
-        match look_at(&dir, entry, path.clone()) {
+        match look_at(&dir, entry, path.clone(), ahead) {
             Ok(None) => {}
             Ok(Some(Ok(found))) => seen.push(found),
             Ok(Some(Err(what))) => flaws.push(flaw(path, FlawKind::Special, what.to_owned())),
@@ -140,6 +161,7 @@ fn look_at(
     dir: &Dir,
     entry: &Entry,
     path: PathBuf,
+    ahead: &Ahead,
 ) -> io::Result<Option<std::result::Result<(Member, Meta), &'static str>>> {
     Ok(match entry.meta.kind {
         FileKind::Folder => None,
@@ -148,8 +170,7 @@ fn look_at(
             let meta = Meta::of(&file)?;
             let is_file = meta.kind == FileKind::File;
             if is_file {
-                // By the time that it is packed it is there: on a disk that has to be waited for, half the time.
-                disk::read_ahead(&file, meta.size);
+                ahead.ask(&file, meta.size);
             }
             let found = (
                 member(path, MemberKind::File, &meta, &Xattrs::of(&file)?),

@@ -1,12 +1,10 @@
 //! Which session is meant where some are in the relay alone, and whether its lease is anybody's business.
 
-use std::collections::HashMap;
-
 use super::{Relay, version};
 use crate::base::{Error, Result, human};
 use crate::disk::FileKind;
 use crate::home::{
-    Candidate, Entry, Home, Index, SessionId, Status, candidates, matching, resolve,
+    Candidate, Entry, Home, Index, SessionId, Status, candidates, matching, resolve, resolve_each,
 };
 
 /// The sessions that these queries mean: of this home, as everywhere; or one that only the relay has, or that somebody
@@ -18,15 +16,10 @@ use crate::home::{
 pub fn meant(home: &Home, relay: &Relay, queries: &[String]) -> Result<Vec<SessionId>> {
     let exact = queries.iter().any(|query| query.starts_with('@'));
     let here = candidates(home, exact)?;
-    let ids: HashMap<&str, &SessionId> = here.iter().map(|c| (c.id.as_str(), &c.id)).collect();
-    let meant = queries.iter().map(|query| match ids.get(query.as_str()) {
-        Some(id) => Ok((*id).clone()),
-        None => elsewhere(relay, query, &here),
-    });
-    meant.collect()
+    resolve_each(queries, &here, |query| elsewhere(relay, query, &here))
 }
 
-/// The session that a query means which is the name of none in this home.
+/// A query that is no exact name of a session here.
 fn elsewhere(relay: &Relay, query: &str, here: &[Candidate]) -> Result<SessionId> {
     if let Ok(id) = SessionId::adopt(query)
         && (relay.has(&id) || relay.devices.holder(query).is_some())

@@ -159,7 +159,7 @@ pub fn apply(home: &LockedHome, plan: Plan, context: &Context) -> Result<Outcome
     })
 }
 
-/// Labels these sessions. Entries that share an id are labelled alike.
+/// Labels these sessions, each named once. Entries that share an id are labelled alike.
 fn label_all(
     home: &Home,
     index: &mut Index,

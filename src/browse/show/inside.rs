@@ -1,6 +1,6 @@
 //! Something in a session: a file, with its content when that is wanted, a folder with its names, a link.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -44,9 +44,9 @@ pub fn meant(home: &Home, spec: &OsStr) -> Result<Meant> {
 /// Like [`meant`], of several: the home is looked at once for all of them.
 ///
 /// # Errors
-/// As [`meant`], of the first.
-pub fn meant_all(home: &Home, specs: &[impl AsRef<OsStr>]) -> Result<Vec<Meant>> {
-    let parts = specs.iter().map(|spec| parts(spec.as_ref()));
+/// A path that leads out of its session, of any; then a session that is unknown or ambiguous.
+pub fn meant_all(home: &Home, specs: &[OsString]) -> Result<Vec<Meant>> {
+    let parts = specs.iter().map(|spec| parts(spec));
     let (queries, rels): (Vec<_>, Vec<_>) = parts.collect::<Result<Vec<_>>>()?.into_iter().unzip();
     Ok(resolve_all(home, &queries)?.into_iter().zip(rels).collect())
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::report::{Command, Report, Wrong};
 use crate::base::{Context, Error, Kind, Result};
-use crate::check::{self, Finding, Options};
+use crate::check::{self, Finding, FindingKind, Options};
 use crate::disk::{self, Dir, Entry};
 use crate::history;
 use crate::home::{Config, Home, Index};
@@ -53,9 +53,10 @@ pub(super) fn look(
     report.findings = findings(rebuilt, was, user_home, context)?;
     if !report.findings.is_empty() {
         let known = findings(live, live.root(), user_home, context)?;
-        let of = |found: &Finding| (found.kind, found.path.clone(), found.count);
-        let known: BTreeSet<_> = known.iter().map(of).collect();
-        report.findings.retain(|found| !known.contains(&of(found)));
+        let known: BTreeSet<_> = known.iter().map(what).collect();
+        report
+            .findings
+            .retain(|found| !known.contains(&what(found)));
     }
     report.history = history::damage(rebuilt, context)?;
     if !report.history.is_empty() {
@@ -69,6 +70,11 @@ pub(super) fn look(
         report.history.retain(|one| !same(one));
     }
     Ok(())
+}
+
+/// By what a finding is known again.
+fn what(found: &Finding) -> (FindingKind, &Path, Option<u64>) {
+    (found.kind, &found.path, found.count)
 }
 
 fn changed(plan: &reconcile::Plan) -> u64 {

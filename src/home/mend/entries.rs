@@ -49,7 +49,8 @@ pub(super) fn remove(home: &LockedHome, entries: &[Map<String, Value>], at: &str
 }
 
 pub(super) fn bring_back(home: &LockedHome, former: &[Former]) -> Result<Said> {
-    let former: BTreeMap<&str, &Former> = former.iter().map(|f| (&*f.id, f)).collect();
+    // Of several that say something of one session the first counts: it is put in last.
+    let former: BTreeMap<&str, &Former> = former.iter().rev().map(|f| (&*f.id, f)).collect();
     let back = IndexFile::update(home, |index| {
         let mut back = Vec::new();
         for entry in index.entries_mut() {
@@ -77,16 +78,27 @@ pub(super) fn bring_back(home: &LockedHome, former: &[Former]) -> Result<Said> {
     })
 }
 
-/// The entry of the session that `fields` describe; made of them when there is none.
-fn entry_of<'i>(index: &'i mut Index, fields: &Map<String, Value>) -> Result<&'i mut Entry> {
+/// Changes the entry of the session that `fields` describe; it is made of them when there is none. Its name, if that has
+/// changed anything.
+fn edit(
+    index: &mut Index,
+    fields: &Map<String, Value>,
+    change: impl FnOnce(&mut Entry, &SessionId),
+) -> Result<Option<String>> {
     let id = fields.get("id").and_then(Value::as_str).unwrap_or_default();
     let fresh = Entry::read(id.to_owned(), fields.clone());
     let session = fresh.session()?;
     if index.find(session.as_str()).is_none() {
         index.insert(fresh);
     }
-    let found = index.find_mut(session.as_str());
-    found.ok_or_else(|| Error::failed("the entry is not in the index"))
+    let name = human::name(session.as_str()).into_owned();
+    let changed = index.edit(session.as_str(), |entry| {
+        let before = entry.clone();
+        change(entry, &session);
+        *entry != before
+    });
+    let changed = changed.ok_or_else(|| Error::failed("the entry is not in the index"))?;
+    Ok(changed.then_some(name))
 }
 
 /// Does these steps, each of which notes something of a session's archive: the index is written once for all of them.
@@ -120,25 +132,22 @@ fn archived(
     archive: &Map<String, Value>,
     at: Option<&str>,
 ) -> Result<Said> {
-    let entry = entry_of(index, fields)?;
-    let before = entry.clone();
-    if let Some(at) = at {
-        if let Status::Other(word) = entry.status() {
-            entry.set("status_before", word);
+    let changed = edit(index, fields, |entry, _| {
+        if let Some(at) = at {
+            if let Status::Other(word) = entry.status() {
+                entry.set("status_before", word);
+            }
+            entry.set_status(&Status::Archived);
+            entry.set("archived_at", at);
+            entry.unset("removed_at");
         }
-        entry.set_status(&Status::Archived);
-        entry.set("archived_at", at);
-        entry.unset("removed_at");
-    }
-    entry.set("archive", archive.clone());
-    if *entry == before {
-        return Ok(Said::Nothing);
-    }
-    let id = human::name(entry.id());
-    Ok(Said::Did(match at {
-        Some(_) => format!("{id} is archived in the index"),
-        None => format!("noted the archive of {id} in the index"),
-    }))
+        entry.set("archive", archive.clone());
+    })?;
+    Ok(match (changed, at) {
+        (None, _) => Said::Nothing,
+        (Some(name), Some(_)) => Said::Did(format!("{name} is archived in the index")),
+        (Some(name), None) => Said::Did(format!("noted the archive of {name} in the index")),
+    })
 }
 
 fn unarchived(
@@ -147,40 +156,38 @@ fn unarchived(
     fields: &Map<String, Value>,
     archive: Option<&Map<String, Value>>,
 ) -> Result<Said> {
-    let entry = entry_of(index, fields)?;
-    // What is not there after all is not said to be.
-    let (folder, pack) = on_disk(home, &entry.session()?);
-    let before = entry.clone();
-    if folder {
-        if !entry.status().is_active() {
-            let word = entry.text("status_before").map(Status::parse);
-            entry.set_status(&word.unwrap_or(Status::Active));
-            entry.unset("status_before");
-            entry.unset("removed_at");
+    let changed = edit(index, fields, |entry, session| {
+        // What is not there after all is not said to be.
+        let (folder, pack) = on_disk(home, session);
+        if folder {
+            if !entry.status().is_active() {
+                let word = entry.text("status_before").map(Status::parse);
+                entry.set_status(&word.unwrap_or(Status::Active));
+                entry.unset("status_before");
+                entry.unset("removed_at");
+            }
+            entry.set("archived_at", Value::Null);
         }
-        entry.set("archived_at", Value::Null);
-    }
-    match archive {
-        Some(archive) if pack && entry.archive().is_none() => {
-            entry.set("archive", archive.clone());
+        match archive {
+            Some(archive) if pack && entry.archive().is_none() => {
+                entry.set("archive", archive.clone());
+            }
+            _ if !pack => entry.set("archive", Value::Null),
+            _ => {}
         }
-        _ if !pack => entry.set("archive", Value::Null),
-        _ => {}
-    }
-    if *entry == before {
-        return Ok(Said::Nothing);
-    }
-    let id = human::name(entry.id());
-    Ok(Said::Did(format!("{id} is active in the index")))
+    })?;
+    Ok(changed.map_or(Said::Nothing, |name| {
+        Said::Did(format!("{name} is active in the index"))
+    }))
 }
 
 pub(super) fn label(home: &LockedHome, id: &str, fields: &Map<String, Value>) -> Result<Said> {
     IndexFile::update(home, |index| {
-        if let Some(entry) = index.find_mut(id) {
+        index.edit(id, |entry| {
             for (key, value) in fields {
                 entry.set(key, value.clone());
             }
-        }
+        });
         Ok(())
     })?;
     failpoint::hit("mend.labelled");

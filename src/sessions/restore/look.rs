@@ -51,8 +51,10 @@ impl Look<'_> {
         let note = act.map(|act| act.note).unwrap_or_default();
         self.leave_a_changed_index(plan, &note)?;
         let coming: BTreeSet<PathBuf> = plan.back.iter().map(|b| b.path.0.clone()).collect();
-        let was: BTreeMap<&Path, &Was> = note.was.iter().map(|was| (&*was.path, was)).collect();
-        let added = note.added.iter();
+        // Of several of one path the first counts: it is put in last.
+        let was = note.was.iter().rev();
+        let was: BTreeMap<&Path, &Was> = was.map(|was| (&*was.path, was)).collect();
+        let added = note.added.iter().rev();
         let added: BTreeMap<&Path, _> = added.map(|added| (&*added.path, added)).collect();
         for back in &mut plan.back {
             self.has_its_folder(&back.path, &coming)?;
