@@ -40,7 +40,7 @@ fn kill_often(times: u64, mut rng: Rng) {
     let place = home();
     let began = Instant::now();
     place.ok(["commit", "-q"]);
-    let takes = began.elapsed();
+    let mut takes = began.elapsed();
     place.git_is_content();
     let (mut first, mut later) = (0, 0);
     for n in 0..times {
@@ -55,6 +55,10 @@ fn kill_often(times: u64, mut rng: Rng) {
         command.args(["commit", "-q"]);
         let running = killed(command, rng.within(limit));
         *(if begins { &mut first } else { &mut later }) += u64::from(running);
+        if !running {
+            // It was done before: the first one was measured while the machine was busy.
+            takes = takes * 3 / 4;
+        }
         if place.home().join(".git/HEAD").exists() {
             place.fsck();
         }

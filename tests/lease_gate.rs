@@ -196,11 +196,11 @@ fn commands_over_many_pass_it_over() {
     assert_snapshot!(desk.run(["archive", "--idle", "1d"]).shown(desk), @r"
     exit: 0
     --- stdout
-    20240603_crawler   5 files, 944 B → 1.1 kB
-    20240605_api_refactor   2 files, 148 B → 903 B
+    20240603_crawler   5 files, 944 B → 1.2 kB
+    20240605_api_refactor   2 files, 148 B → 906 B
     1 session left, held by another device:
       20240604_数据清洗   laptop holds its lease since 2024-06-15 12:00 by its clock
-    2 sessions: 7 files, 1.1 kB → 2.0 kB
+    2 sessions: 7 files, 1.1 kB → 2.1 kB
     Back again: wbhome unarchive 20240603_crawler
     --- stderr
     ");

@@ -160,7 +160,7 @@ fn browsing() {
 
     $ ls --status archived
     SESSION           STATUS    ACTIVE       ARCHIVE  TITLE
-    20240520_pricing  archived  2 weeks ago    911 B  What the others ask
+    20240520_pricing  archived  2 weeks ago    919 B  What the others ask
     hint: activity and sizes are those of 2 days ago: wbhome index looks again
 
     $ ls nothing
@@ -233,7 +233,7 @@ fn browsing() {
       holds      2 files, 138 B
                  context        27 B   1 file
                  other         111 B   1 file
-      archive    archive/20240520_pricing.tar.zst, 911 B
+      archive    archive/20240520_pricing.tar.zst, 919 B
                  made 2024-06-08 03:00 (7 days ago), with a digest of each file
       largest        111 B   session.json
                       27 B   context/turn_001.json
@@ -299,7 +299,7 @@ fn browsing() {
     20240606_quarterly_report_for_the_board     211 B     27 B       -       27 B
     20240607_🚀发布                             144 B     27 B       -          -
       294.4 kB  sessions   26 files
-         911 B  archives   1 file
+         919 B  archives   1 file
        xx.x kB  history    18 files
          378 B  trash      3 files
         x.x kB  .wbhome    5 files
@@ -433,7 +433,7 @@ fn coloured() {
       {2}holds     {0} 2 files, 138 B
                  context        27 B   1 file
                  other         111 B   1 file
-      {2}archive   {0} archive/20240520_pricing.tar.zst, 911 B
+      {2}archive   {0} archive/20240520_pricing.tar.zst, 919 B
                  made 2024-06-08 03:00 (7 days ago), with a digest of each file
       {2}largest   {0}     111 B   session.json
       {2}          {0}      27 B   context/turn_001.json
@@ -607,7 +607,7 @@ fn on_a_small_terminal() {
                               211 B     27 B
     20240607_🚀发布           144 B     27 B
       294.4 kB  sessions   26 files
-         911 B  archives   1 file
+         919 B  archives   1 file
        xx.x kB  history    18 files
          378 B  trash      3 files
         x.x kB  .wbhome    5 files
@@ -708,7 +708,7 @@ fn on_a_wide_terminal() {
     20240606_quarterly_report_for_the_board  active    9 days ago       1     27 B     0 B        9 B     0 B        -  alpha                      Q2 report 👨‍👩‍👧 for the board
     20240604_数据清洗                        active    11 days ago      2     77 B    27 B    40.0 kB     0 B        -  -        销售 sync:laptop  五月销售 Sales 📈 cleaned, joined with the returns and c…
     20240522_lost                            missing   13 days ago      -        -       -          -       -        -  -
-    20240520_pricing                         archived  2 weeks ago      1     27 B     0 B        0 B     0 B    911 B  -                          What the others ask
+    20240520_pricing                         archived  2 weeks ago      1     27 B     0 B        0 B     0 B    919 B  -                          What the others ask
     7 sessions, 295.2 kB
     hint: activity and sizes are those of 2 days ago: wbhome index looks again
     ");
@@ -752,11 +752,11 @@ fn on_a_wide_terminal() {
     20240605_api_refactor                    250.3 kB    164 B       -   250.0 kB       -  121 B        -   +12 B
     20240604_数据清洗                         40.3 kB    127 B    27 B    40.0 kB       -  121 B        -   +50 B
     20240603_crawler                           3.5 kB    278 B    28 B          -  3.1 kB  111 B        -    +0 B
-    20240520_pricing                                -        -       -          -       -      -    911 B    +0 B
+    20240520_pricing                                -        -       -          -       -      -    919 B    +0 B
     20240606_quarterly_report_for_the_board     211 B     27 B       -       27 B       -  157 B        -   +18 B
     20240607_🚀发布                             144 B     27 B       -          -       -  117 B        -    +0 B
       294.4 kB  sessions   26 files
-         911 B  archives   1 file
+         919 B  archives   1 file
        xx.x kB  history    18 files
          378 B  trash      3 files
         x.x kB  .wbhome    5 files
@@ -1066,7 +1066,7 @@ fn what_was_done() {
     0 references in 0 files and 0 links, of 31 looked at
 
     $ archive board
-    20240606_quarterly_report_for_the_board   4 files, 211 B → 1.1 kB
+    20240606_quarterly_report_for_the_board   4 files, 211 B → 1.2 kB
     Back again: wbhome unarchive 20240606_quarterly_report_for_the_board
 
     $ unarchive pricing

@@ -4,7 +4,7 @@
 //! unpacked. A damaged one is told, and the next is taken; where none is whole, what is proved good of the newest. What
 //! a pack has in the place of something that nobody could read is zeros: that does not come back, and is named.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -383,16 +383,13 @@ fn take_out_zeros(
         gone.map_err(|e| Error::io("can not remove", &*member.path, e))?;
         folders.push(parent.to_path_buf());
     }
-    members.retain(|member| {
-        !told
-            .iter()
-            .any(|gone| is_file(member) && gone.path == *member.path)
-    });
+    let gone: HashSet<&Path> = told.iter().map(|gone| &*gone.path).collect();
+    members.retain(|member| !(is_file(member) && gone.contains(&*member.path)));
     folders.sort();
     folders.dedup();
     let fail = |e| Error::io("can not set the time of a folder", Path::new("."), e);
     for member in members.iter() {
-        if member.kind == MemberKind::Folder && folders.contains(&member.path.0) {
+        if member.kind == MemberKind::Folder && folders.binary_search(&member.path.0).is_ok() {
             let folder = dir.open_beneath(&member.path).map_err(fail)?;
             folder.set_time(member.mtime).map_err(fail)?;
         }

@@ -14,7 +14,7 @@
 //! is changed here. No link is followed, and no path is too long: a home is looked at through its open folder.
 //! Folders that a package manager or git made are left alone, and so is the tool's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Serialize;
@@ -45,13 +45,13 @@ pub use survey::{Survey, survey};
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// These sessions alone, by the names of their folders; `None`: the whole home.
-    pub only: Option<Vec<String>>,
+    pub only: Option<BTreeSet<String>>,
 }
 
 impl Options {
     /// Whether what lies at `path`, relative to the home, is looked at.
     pub fn covers(&self, path: &Path) -> bool {
-        is_selected(path, self.only.as_deref())
+        is_selected(path, self.only.as_ref())
     }
 }
 
@@ -102,7 +102,7 @@ pub fn inspect(
 ) -> Result<Outcome> {
     let skip = |rel: &Path, entry: &disk::Entry| is_own_folder(&rel.join(&entry.name));
     let tree = disk::walk(root, &skip, context.stop)?;
-    let only = options.only.as_deref();
+    let only = options.only.as_ref();
     let probed = probing::probe(root, &tree, only, context)?;
     let survey = Survey {
         root,
@@ -154,9 +154,9 @@ fn is_own_folder(rel: &Path) -> bool {
 }
 
 /// Whether a path relative to the home belongs to one of these sessions; all of them when there is no list.
-fn is_selected(rel: &Path, only: Option<&[String]>) -> bool {
+fn is_selected(rel: &Path, only: Option<&BTreeSet<String>>) -> bool {
     let Some(only) = only else {
         return true;
     };
-    finding::session_of(rel).is_some_and(|session| only.iter().any(|id| id == session))
+    finding::session_of(rel).is_some_and(|session| only.contains(session))
 }

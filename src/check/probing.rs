@@ -1,6 +1,7 @@
 //! Reading every text file of a home once, on all cores, in a fixed amount of memory.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ thread_local! {
 pub(super) fn probe(
     root: &Dir,
     tree: &Tree,
-    only: Option<&[String]>,
+    only: Option<&BTreeSet<String>>,
     context: &Context,
 ) -> Result<Probed> {
     let mut probed = Probed::default();
@@ -76,7 +77,7 @@ pub(super) fn probe(
     Ok(probed)
 }
 
-fn files_of<'t>(folder: &'t Folder, only: Option<&[String]>) -> Vec<(PathBuf, &'t Entry)> {
+fn files_of<'t>(folder: &'t Folder, only: Option<&BTreeSet<String>>) -> Vec<(PathBuf, &'t Entry)> {
     if is_left_alone(&folder.rel) || !is_selected(&folder.rel, only) {
         return Vec::new();
     }

@@ -3,6 +3,7 @@
 //! [`survey()`] works on a walk that was made before and on defects that somebody found while reading, so that a
 //! migration, which has done both, does not do either twice. Each subject has a file of its own; they share a `View`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{Defect, Finding, FindingKind, is_selected};
@@ -37,7 +38,7 @@ pub struct Survey<'a> {
     /// What the content of its files told, by path relative to the home.
     pub defects: Vec<(PathBuf, Defect)>,
     /// These sessions alone; `None`: the whole home.
-    pub only: Option<&'a [String]>,
+    pub only: Option<&'a BTreeSet<String>>,
 }
 
 /// Every finding, worst first and then by path.
@@ -87,7 +88,7 @@ pub fn settle(findings: &mut Vec<Finding>) {
 }
 
 /// Whether a finding is about one of these sessions: it lies in one, names one, or is a second version of one.
-fn concerns(finding: &Finding, only: Option<&[String]>) -> bool {
+fn concerns(finding: &Finding, only: Option<&BTreeSet<String>>) -> bool {
     let Some(ids) = only else {
         return true;
     };

@@ -1,5 +1,6 @@
 //! `wbhome check`: everything that is wrong with a home.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -102,7 +103,7 @@ struct Found {
 /// Which sessions are meant.
 fn options(args: &CheckArgs, home: &Home) -> Result<Options> {
     let ids = resolve_all(home, &args.sessions)?;
-    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let ids: BTreeSet<String> = ids.iter().map(ToString::to_string).collect();
     Ok(Options {
         only: (!ids.is_empty()).then_some(ids),
     })

@@ -452,22 +452,21 @@ fn base_is_index(repository: &Repository, plan: &Plan) -> Result<bool> {
 
 /// Folders with a `.git` of their own of which nothing is held: git would name them as untracked.
 fn empty_nested(plan: &Plan, leaves: &[Leaf]) -> Vec<Vec<u8>> {
-    let held = |folder: &[u8]| {
-        let inside = |path: &[u8]| {
-            path.strip_prefix(folder)
-                .is_some_and(|rest| rest.starts_with(b"/"))
-        };
-        plan.jobs
-            .kept
-            .iter()
-            .any(|at| inside(&plan.staging.entries[*at].path))
-            || leaves.iter().any(|leaf| inside(leaf.path))
+    if plan.nested.is_empty() {
+        return Vec::new();
+    }
+    let kept = plan.jobs.kept.iter();
+    let kept = kept.map(|at| plan.staging.entries[*at].path.as_slice());
+    let mut held: Vec<&[u8]> = kept.chain(leaves.iter().map(|leaf| leaf.path)).collect();
+    held.sort_unstable();
+    let is_empty = |folder: &&Vec<u8>| {
+        let within = [folder, &b"/"[..]].concat();
+        let first = held.partition_point(|path| *path < within.as_slice());
+        !held
+            .get(first)
+            .is_some_and(|path| path.starts_with(&within))
     };
-    plan.nested
-        .iter()
-        .filter(|folder| !held(folder))
-        .cloned()
-        .collect()
+    plan.nested.iter().filter(is_empty).cloned().collect()
 }
 
 /// How the file begins that keeps a pack of ours until the branch names what is in it.

@@ -260,7 +260,7 @@ fn taken(
     context: &Context,
 ) -> Result<BTreeSet<PathBuf>> {
     let root = home.dir()?;
-    let scope = Scope::Sessions(vec![meant.id.clone()]);
+    let scope = Scope::of(std::slice::from_ref(&meant.id));
     let session = Path::new(SESSIONS).join(meant.id.as_str());
     let taken = Mutex::new(BTreeSet::new());
     let found = |path: Vec<u8>, _| {

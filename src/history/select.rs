@@ -4,7 +4,7 @@
 //! `info/exclude` count as git counts them; the user's global list does not: what is kept must not depend on who runs
 //! the command.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -36,23 +36,27 @@ const LONGEST_PATH: usize = 3600;
 pub(super) enum Scope {
     /// All that belongs to the history.
     Home,
-    /// These sessions alone, in order.
-    Sessions(Vec<SessionId>),
+    /// These sessions alone, by their names.
+    Sessions(BTreeSet<Vec<u8>>),
 }
 
 impl Scope {
+    /// These sessions; everything when there is none.
+    pub fn of(sessions: &[SessionId]) -> Scope {
+        let names = sessions.iter().map(|id| id.as_str().as_bytes().to_vec());
+        match sessions.is_empty() {
+            true => Scope::Home,
+            false => Scope::Sessions(names.collect()),
+        }
+    }
+
     /// The paths below which everything belongs to it.
     pub fn prefixes(&self) -> Vec<Vec<u8>> {
         match self {
             Scope::Home => ROOTS.iter().map(|root| root.as_bytes().to_vec()).collect(),
-            Scope::Sessions(ids) => {
-                let mut paths: Vec<Vec<u8>> = ids
-                    .iter()
-                    .map(|id| format!("sessions/{id}").into_bytes())
-                    .collect();
-                paths.sort();
-                paths.dedup();
-                paths
+            Scope::Sessions(names) => {
+                let below = |name: &Vec<u8>| [b"sessions/", name.as_slice()].concat();
+                names.iter().map(below).collect()
             }
         }
     }
@@ -63,10 +67,8 @@ impl Scope {
         let (first, second) = (parts.next().unwrap_or(b""), parts.next());
         match self {
             Scope::Home => ROOTS.iter().any(|root| root.as_bytes() == first),
-            Scope::Sessions(ids) => {
-                first == b"sessions"
-                    && second
-                        .is_some_and(|name| ids.iter().any(|id| id.as_str().as_bytes() == name))
+            Scope::Sessions(names) => {
+                first == b"sessions" && second.is_some_and(|name| names.contains(name))
             }
         }
     }
@@ -75,7 +77,7 @@ impl Scope {
         match (folder.as_os_str().as_bytes(), self) {
             (b"", Scope::Home) => ROOTS.iter().any(|root| *root == name),
             (b"", Scope::Sessions(_)) => name == "sessions",
-            (b"sessions", Scope::Sessions(ids)) => ids.iter().any(|id| id.as_str() == name),
+            (b"sessions", Scope::Sessions(names)) => names.contains(name.as_bytes()),
             _ => true,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Deref;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::Home;
@@ -17,6 +18,8 @@ pub struct LockedHome {
     home: Home,
     settled: Vec<Settled>,
     lock: FileLock,
+    /// The second and the number of the last act that was made in the trash.
+    pub(super) last_act: Mutex<Option<(String, u64)>>,
 }
 
 impl LockedHome {
@@ -91,6 +94,7 @@ impl Home {
             home: self.clone(),
             settled: Vec::new(),
             lock,
+            last_act: Mutex::default(),
         };
         locked.settled = journal::settle(&locked, context)?;
         Ok(locked)

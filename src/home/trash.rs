@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use super::{Home, LockedHome, RelPath};
 use crate::base::{Context, Error, Result, failpoint};
@@ -209,15 +210,13 @@ fn new_folder(home: &LockedHome, context: &Context) -> Result<PathBuf> {
     let fail = |e| Error::io("can not write to", &trash, e);
     let dir = disk::Dir::open(&trash).map_err(fail)?;
     let stamp = context.clock.stamp();
-    let names = dir.names().map_err(fail)?;
-    let numbers = names.iter().filter_map(|(name, _)| {
-        let number = name.to_str()?.strip_prefix(stamp.as_str())?;
-        match number {
-            "" => Some(1),
-            number => number.strip_prefix('-')?.parse::<u64>().ok(),
-        }
-    });
-    for n in numbers.max().map_or(1, |last| last.saturating_add(1)).. {
+    let mut last_act = home.last_act.lock().unwrap_or_else(PoisonError::into_inner);
+    let last = match &*last_act {
+        // Nobody else makes acts in a locked home: it is not listed for each of thousands.
+        Some((second, n)) if *second == stamp => Some(*n),
+        _ => last_of(&dir, &stamp).map_err(fail)?,
+    };
+    for n in last.map_or(1, |last| last.saturating_add(1)).. {
         let name = match n {
             1 => stamp.clone(),
             n => format!("{stamp}-{n}"),
@@ -226,6 +225,7 @@ fn new_folder(home: &LockedHome, context: &Context) -> Result<PathBuf> {
             Ok(()) => {
                 dir.sync().map_err(fail)?;
                 give_to_owner(home, &trash.join(&name))?;
+                *last_act = Some((stamp, n));
                 return Ok(trash.join(name));
             }
             // Another act of the same second, perhaps of another worker of ours.
@@ -234,6 +234,19 @@ fn new_folder(home: &LockedHome, context: &Context) -> Result<PathBuf> {
         }
     }
     Err(Error::failed("is full:").at(&trash))
+}
+
+/// The number of the last act of a second, as far as it is still there.
+fn last_of(trash: &disk::Dir, stamp: &str) -> std::io::Result<Option<u64>> {
+    let names = trash.names()?;
+    let numbers = names.iter().filter_map(|(name, _)| {
+        let number = name.to_str()?.strip_prefix(stamp)?;
+        match number {
+            "" => Some(1),
+            number => number.strip_prefix('-')?.parse::<u64>().ok(),
+        }
+    });
+    Ok(numbers.max())
 }
 
 /// Where something in the trash would be shown: its path below the home.

@@ -3,6 +3,7 @@
 //!
 //! A session that gets another name ([`rename`](super::rename)) is the same work with one more step.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -192,12 +193,13 @@ pub(super) fn survey(
     let compiled = Compiled::new(&mappings, request.fields_only, user_home, &ids)?;
     let sessions: Vec<String> = request.sessions.iter().map(ToString::to_string).collect();
     let passed_over = passed_over(home, request);
+    let scope = Scope::of(&sessions, &passed_over);
     ctx.progress.stage("Counting references", Total::default());
     let counted = count(
         &tree.0,
         &tree.1,
         &compiled.text,
-        &|path| covers(path, &sessions, &passed_over),
+        &|path| scope.covers(path),
         ctx,
     )?;
     ctx.progress.finish();
@@ -246,18 +248,38 @@ fn passed_over(home: &Home, request: &Request) -> Vec<PassedOver> {
     .collect()
 }
 
-/// Whether a relink looks at what lies at `path`. Packs are compressed: what they hold is left as it was.
-fn covers(path: &Path, sessions: &[String], passed_over: &[PassedOver]) -> bool {
-    let mut parts = path.iter();
-    match parts.next() {
-        Some(first) if first == "archive" => false,
-        Some(first) if first == "sessions" => {
-            let session = parts.next().and_then(|name| name.to_str());
-            let is_it = |id: &str| session == Some(id);
-            !passed_over.iter().any(|held| is_it(&held.session))
-                && (sessions.is_empty() || sessions.iter().any(|id| is_it(id)))
+/// What a relink looks at.
+struct Scope<'a> {
+    /// These sessions alone; all of the home when there is none.
+    sessions: HashSet<&'a str>,
+    passed_over: HashSet<&'a str>,
+}
+
+impl<'a> Scope<'a> {
+    fn of(sessions: &'a [String], passed_over: &'a [PassedOver]) -> Scope<'a> {
+        Scope {
+            sessions: sessions.iter().map(String::as_str).collect(),
+            passed_over: passed_over.iter().map(|held| &*held.session).collect(),
         }
-        _ => sessions.is_empty(),
+    }
+
+    /// Whether what lies at `path` is looked at. Packs are compressed: what they hold is left as it was.
+    fn covers(&self, path: &Path) -> bool {
+        let mut parts = path.iter();
+        let all = self.sessions.is_empty();
+        match parts.next() {
+            Some(first) if first == "archive" => false,
+            Some(first) if first == "sessions" => {
+                let session = parts.next().and_then(|name| name.to_str());
+                match session {
+                    Some(name) => {
+                        !self.passed_over.contains(name) && (all || self.sessions.contains(name))
+                    }
+                    None => all,
+                }
+            }
+            _ => all,
+        }
     }
 }
 
@@ -326,9 +348,8 @@ fn stage(
         },
     );
     let texts = InPlace::new(draft, 0, moved.text, ctx)?;
-    let mut tally = texts.run(&tree, &|path| {
-        covers(path, &plan.sessions, &plan.passed_over)
-    })?;
+    let scope = Scope::of(&plan.sessions, &plan.passed_over);
+    let mut tally = texts.run(&tree, &|path| scope.covers(path))?;
     let mut databases = Vec::new();
     for path in std::mem::take(&mut tally.databases) {
         ctx.stop.check()?;

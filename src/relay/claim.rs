@@ -1,5 +1,7 @@
 //! A claim on the lease of a session, with what is known of the device that makes it.
 
+use std::collections::HashMap;
+
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -24,13 +26,17 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What is known of a holder.
-    pub(super) fn of(holder: Holder, devices: &Devices, seen: &Seen, now: Timestamp) -> Claim {
-        let mut others = devices.others();
-        let said = others.find(|said| said.device == holder.device);
+    /// What is known of a holder; `unchanged` is what [`Seen::unchanged`] says.
+    pub(super) fn of(
+        holder: Holder,
+        devices: &Devices,
+        seen: &Seen,
+        unchanged: &HashMap<&str, Timestamp>,
+        now: Timestamp,
+    ) -> Claim {
         let gone = devices.is_gone(&holder.device);
         Claim {
-            unchanged_since: said.and_then(|said| seen.unchanged_since(said)),
+            unchanged_since: unchanged.get(holder.device.as_str()).copied(),
             gone_since: gone.then(|| seen.gone_since(&holder.device).unwrap_or(now)),
             looked: seen.at.filter(|_| seen.knows(&holder.device)),
             holder,

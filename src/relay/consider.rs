@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use super::compare::{Change, Compared, Comparison, Difference, Happened, Leak};
 use super::names::bad_names;
@@ -18,6 +18,7 @@ use super::side::Side;
 use super::sync::Request;
 use crate::base::{Context, Error, Kind, Result};
 use crate::disk::{self, Dir, FileKind, Meta};
+use crate::home::trash::Act;
 use crate::home::{self, Entry, Home, OnFind, RelayMode, SessionId};
 
 /// A session, and the work that it makes.
@@ -115,6 +116,8 @@ pub struct Considering<'a> {
     /// What was begun of sessions that are considered once more, with what the record knew of them.
     pub begun_now: BTreeMap<String, Begun>,
     large: Mutex<()>,
+    /// The acts of the trash, once somebody has asked for them.
+    trash: OnceLock<Vec<Act>>,
 }
 
 impl<'a> Considering<'a> {
@@ -142,6 +145,7 @@ impl<'a> Considering<'a> {
             real: disk::real_path(&path)?,
             begun_now: BTreeMap::new(),
             large: Mutex::new(()),
+            trash: OnceLock::new(),
         })
     }
 
@@ -275,7 +279,7 @@ impl<'a> Considering<'a> {
     }
 
     fn is_ours(&self, id: &str) -> bool {
-        self.request.ours.iter().any(|ours| ours == id)
+        self.request.ours.contains(id)
     }
 
     fn there(&self, id: &str, put: Option<&Put>) -> Result<There> {

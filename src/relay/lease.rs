@@ -5,11 +5,12 @@
 //! who look at it, and can not prevent that two devices take one in the same minute. Then each sees both claims as soon
 //! as they have met, and the one with the lower gives its own up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
+use jiff::Timestamp;
 use serde::Serialize;
 
-use super::meant::refuse_at_home;
+use super::meant::{refuse_at_home, travelling};
 use super::said::HIGHEST;
 use super::{Claim, Lease, Relay, give_up, note, overtaken};
 use crate::base::{Context, Error, Result, human};
@@ -112,16 +113,24 @@ pub fn plan(
     context: &Context,
 ) -> Result<Plan> {
     let index = Index::read(home)?;
+    let ground = Ground {
+        home,
+        relay,
+        index: &index,
+        travelling: travelling(&index),
+        context,
+    };
+    let unchanged = relay.seen.unchanged(&relay.devices);
     let mut plan = Plan {
         sessions: Vec::new(),
         refused: Vec::new(),
     };
     let mut seen = BTreeSet::new();
     for id in ids.iter().filter(|id| seen.insert(*id)) {
-        let found = Found::of(id, relay, context);
+        let found = Found::of(id, relay, &unchanged, context);
         let step = match wish {
             Wish::Release => found.release(context),
-            Wish::Take | Wish::Steal => found.take(home, &index, relay, wish, context),
+            Wish::Take | Wish::Steal => found.take(&ground, wish),
         };
         match step {
             Ok(step) => plan.sessions.push(step),
@@ -129,6 +138,15 @@ pub fn plan(
         }
     }
     Ok(plan)
+}
+
+/// What leases are taken on.
+struct Ground<'a> {
+    home: &'a Home,
+    relay: &'a Relay,
+    index: &'a Index,
+    travelling: HashSet<&'a str>,
+    context: &'a Context<'a>,
 }
 
 /// Who has the lease of a session.
@@ -143,7 +161,12 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn of(id: &'a SessionId, relay: &'a Relay, context: &Context) -> Found<'a> {
+    fn of(
+        id: &'a SessionId,
+        relay: &'a Relay,
+        unchanged: &HashMap<&str, Timestamp>,
+        context: &Context,
+    ) -> Found<'a> {
         let own = relay.devices.own();
         let holder = relay.devices.holder(id.as_str());
         let now = context.clock.now();
@@ -153,18 +176,17 @@ impl<'a> Found<'a> {
             held: holder.as_ref().is_some_and(|holder| holder.ours),
             other: holder
                 .filter(|holder| !holder.ours)
-                .map(|holder| Claim::of(holder, &relay.devices, &relay.seen, now)),
+                .map(|holder| Claim::of(holder, &relay.devices, &relay.seen, unchanged, now)),
         }
     }
 
-    fn take(
-        &self,
-        home: &Home,
-        index: &Index,
-        relay: &Relay,
-        wish: Wish,
-        context: &Context,
-    ) -> Result<Step> {
+    fn take(&self, ground: &Ground, wish: Wish) -> Result<Step> {
+        let Ground {
+            home,
+            relay,
+            context,
+            ..
+        } = *ground;
         let change = match (&self.other, self.ours) {
             (None, Some(ours)) if self.held => {
                 return Ok(self.step(Change::Held, Some(ours.epoch)));
@@ -175,7 +197,7 @@ impl<'a> Found<'a> {
         };
         // What another device claims travels, whatever became of it here.
         if change == Change::Taken {
-            refuse_at_home(index, relay, self.id)?;
+            refuse_at_home(ground.index, &ground.travelling, relay, self.id)?;
         }
         let highest = relay.devices.highest_epoch(self.id.as_str());
         match highest < HIGHEST {
@@ -269,21 +291,21 @@ pub fn apply(
 /// What was taken here and at the same moment elsewhere.
 fn lost(relay: &mut Relay, done: &mut Outcome, context: &Context) -> Result<()> {
     let is_new = |step: &Step| matches!(step.change, Change::Taken | Change::Stolen);
+    let new = done.sessions.iter().filter(|step| is_new(step));
+    let new: BTreeSet<&str> = new.map(|step| step.session.as_str()).collect();
     let lost: BTreeSet<String> = overtaken(&relay.devices)
         .into_iter()
         .map(|(session, ..)| session)
-        .filter(|session| {
-            let mut steps = done.sessions.iter();
-            steps.any(|step| is_new(step) && step.session.as_str() == session)
-        })
+        .filter(|session| new.contains(session.as_str()))
         .collect();
     give_up(relay, lost.iter().map(String::as_str))?;
     let (gone, kept) = std::mem::take(&mut done.sessions)
         .into_iter()
         .partition(|step| lost.contains(step.session.as_str()));
     done.sessions = kept;
+    let unchanged = relay.seen.unchanged(&relay.devices);
     for step in gone {
-        let found = Found::of(&step.session, relay, context);
+        let found = Found::of(&step.session, relay, &unchanged, context);
         if let Some(other) = &found.other {
             done.refused
                 .push(found.refused(&found.elsewhere(other, context)));

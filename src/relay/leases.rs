@@ -69,6 +69,7 @@ pub fn list(
         strange: Vec::new(),
         noted: look.noted.as_ref().and_then(|(_, at)| *at),
     };
+    let unchanged = look.seen.unchanged(&look.devices);
     for session in sessions {
         let claims = look.devices.claims(session);
         if !all && !known.contains(session) && !claims.iter().any(|claim| claim.ours) {
@@ -77,7 +78,7 @@ pub fn list(
         }
         let holder = look.devices.holder(session);
         let now = context.clock.now();
-        let claim = |holder| Claim::of(holder, &look.devices, &look.seen, now);
+        let claim = |holder| Claim::of(holder, &look.devices, &look.seen, &unchanged, now);
         let others = claims.into_iter().skip(usize::from(holder.is_some()));
         outcome.leases.push(Row {
             session: session.clone(),

@@ -6,7 +6,7 @@
 
 mod sending;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -16,6 +16,7 @@ use super::carry::temporary_of;
 use super::consider::{Considering, Todo, Work};
 use super::devices::Sent;
 use super::lapse::{give_up, overtaken, without_session};
+use super::meant::travelling;
 use super::outcome::{Outcome, Overtaken, Session, State};
 use super::place::Relay;
 use super::record::{Begun, Log, Put, Record, merge, version};
@@ -33,7 +34,7 @@ pub struct Request {
     /// Only sessions with this sync tag.
     pub tag: Option<String>,
     /// Sessions whose version here counts, whatever stands there.
-    pub ours: Vec<String>,
+    pub ours: BTreeSet<String>,
     /// What finds secrets, also in names that are told; none where nothing is told.
     pub check: Option<Check>,
     /// Whether what would leave is searched. Whoever only looks does not.
@@ -81,19 +82,16 @@ pub fn plan(home: &Home, relay: &Relay, request: &Request, context: &Context) ->
                     .is_none_or(|tag| entry.sync_tag() == Some(tag))
         })
         .collect();
+    let names: HashSet<&str> = wanted.iter().map(|entry| entry.id()).collect();
     for id in &request.ours {
-        if !wanted.iter().any(|entry| entry.id() == id) {
+        if !names.contains(id.as_str()) {
             return Err(Error::failed(format!(
                 "`{}` carries no sync tag, or is not active, so it does not belong into the relay",
                 human::name(id)
             )));
         }
     }
-    let travel: HashSet<&str> = index
-        .entries()
-        .filter(|entry| entry.travels())
-        .map(Entry::id)
-        .collect();
+    let travel = travelling(&index);
     let leaving: Vec<(&String, &Put)> = record
         .puts()
         .filter(|(id, put)| {

@@ -1,5 +1,6 @@
 //! Defects of content as findings, what could not be read, and what was never downloaded.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -7,11 +8,12 @@ use std::path::{Path, PathBuf};
 use super::view::{View, copy_in};
 use crate::base::human;
 use crate::check::{Defect, Finding, FindingKind, is_left_alone, is_selected, twin};
-use crate::disk::{FileKind, Folder};
+use crate::disk::{Entry, FileKind, Folder};
 
 /// Torn and zero-filled files; with what stands whole beside them.
 pub(super) fn find(view: &View) -> Vec<Finding> {
     let only = view.survey.only;
+    let mut copies = HashMap::new();
     let defects = view.survey.defects.iter();
     defects
         .filter(|(rel, _)| is_selected(rel, only))
@@ -23,7 +25,7 @@ pub(super) fn find(view: &View) -> Vec<Finding> {
                 Defect::NulRun { length, .. } => (FindingKind::NulRun, *length),
             };
             let mut detail = described(defect);
-            let whole = whole_copies(view, rel);
+            let whole = whole_copies(view, rel, &mut copies);
             if let Some(copy) = whole.first() {
                 let mark = mark(file_name(rel), file_name(copy));
                 detail.push_str(&format!("; the copy \"{mark}\" beside it is whole"));
@@ -95,22 +97,39 @@ fn is_present_copy(view: &View, rel: &Path) -> bool {
     folder.is_some_and(|folder| copy_in(folder, entry).is_some_and(|copy| copy.present))
 }
 
-/// The second versions of a damaged file that are not damaged themselves.
-fn whole_copies(view: &View, rel: &Path) -> Vec<PathBuf> {
-    let (Some(folder), name) = (rel.parent().and_then(|p| view.folder(p)), file_name(rel)) else {
+/// The second versions of files in a folder, by the name of the first.
+type Copies<'v> = HashMap<Vec<u8>, Vec<&'v Entry>>;
+
+/// The second versions of a damaged file that are not damaged themselves. What stands in the folders is remembered: many
+/// files of one may be damaged.
+fn whole_copies<'v>(
+    view: &'v View,
+    rel: &'v Path,
+    known: &mut HashMap<&'v Path, Copies<'v>>,
+) -> Vec<PathBuf> {
+    let Some(folder) = rel.parent().and_then(|parent| view.folder(parent)) else {
         return Vec::new();
     };
-    folder
-        .entries
-        .iter()
-        .filter(|entry| entry.meta.kind == FileKind::File && entry.meta.size > 0)
-        .filter(|entry| view.defects(&folder.rel.join(&entry.name)).is_empty())
-        .filter(|entry| {
-            entry.name.as_bytes() != name
-                && copy_in(folder, entry).is_some_and(|copy| copy.original == name)
-        })
+    let copies = known
+        .entry(&folder.rel)
+        .or_insert_with(|| copies_in(folder));
+    let copies = copies.get(file_name(rel)).into_iter().flatten();
+    copies
+        .filter(|entry| entry.meta.size > 0)
         .map(|entry| folder.rel.join(&entry.name))
+        .filter(|copy| view.defects(copy).is_empty())
         .collect()
+}
+
+fn copies_in(folder: &Folder) -> Copies<'_> {
+    let mut copies = Copies::new();
+    let entries = folder.entries.iter();
+    for entry in entries.filter(|entry| entry.meta.kind == FileKind::File) {
+        if let Some(copy) = copy_in(folder, entry) {
+            copies.entry(copy.original).or_default().push(entry);
+        }
+    }
+    copies
 }
 
 fn file_name(rel: &Path) -> &[u8] {

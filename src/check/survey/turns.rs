@@ -1,7 +1,7 @@
 //! Gaps in the numbers of a session's turns.
 
-use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 
 use super::damage::placeholder_of;
@@ -47,6 +47,11 @@ fn number(name: &[u8]) -> Option<(u32, usize)> {
 fn gaps(view: &View, session: &Session, context: &Folder) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut before: Option<(u32, usize)> = None;
+    let copies = OnceCell::new();
+    let copies_of = |turn: u32| {
+        let copies = copies.get_or_init(|| copies_in(context));
+        copies.get(&turn).map_or(&[][..], Vec::as_slice)
+    };
     for (number, width) in turns(context) {
         let first = before.map_or(1, |(last, _)| last + 1);
         if first < number {
@@ -56,7 +61,7 @@ fn gaps(view: &View, session: &Session, context: &Folder) -> Vec<Finding> {
                 before,
                 after: (number, width),
             };
-            gap.report(view, session, context, &mut findings);
+            gap.report(view, session, context, &copies_of, &mut findings);
         }
         before = Some((number, width));
     }
@@ -72,11 +77,12 @@ struct Gap {
 }
 
 impl Gap {
-    fn report(
+    fn report<'c>(
         &self,
         view: &View,
         session: &Session,
         context: &Folder,
+        copies_of: &dyn Fn(u32) -> &'c [&'c Entry],
         findings: &mut Vec<Finding>,
     ) {
         let count = self.last - self.first + 1;
@@ -87,12 +93,12 @@ impl Gap {
         }
         for turn in self.first..=self.last {
             let mut finding = self.finding(session, turn, 1, self.shown(turn));
-            let copies = left_copies(context, turn);
+            let copies = copies_of(turn);
             if let Some(copy) = copies.first() {
                 let name = human::bytes(copy.name.as_bytes());
                 finding.detail.push_str(&format!("; {name} is there"));
             }
-            if let [copy] = copies.as_slice()
+            if let [copy] = copies
                 && copy.meta.size > 0
                 && view.defects(&context.rel.join(&copy.name)).is_empty()
             {
@@ -130,16 +136,17 @@ fn shown(turn: u32, width: usize) -> String {
     format!("{turn:0width$}", width = width.min(255))
 }
 
-/// The second versions of a turn whose first is missing: `turn_004 (1).json`.
-fn left_copies(context: &Folder, turn: u32) -> Vec<&Entry> {
-    let of_turn = |name: &OsStr| {
-        conflict::parse(name.as_bytes(), false)
-            .iter()
-            .any(|mark| number(&mark.original).is_some_and(|(n, _)| n == turn))
-    };
-    let files = context
-        .entries
-        .iter()
-        .filter(|entry| entry.meta.kind == FileKind::File);
-    files.filter(|entry| of_turn(&entry.name)).collect()
+/// The second versions of turns, by their number: `turn_004 (1).json`. The first of some may be missing.
+fn copies_in(context: &Folder) -> BTreeMap<u32, Vec<&Entry>> {
+    let mut copies: BTreeMap<u32, Vec<&Entry>> = BTreeMap::new();
+    let files = context.entries.iter();
+    for entry in files.filter(|entry| entry.meta.kind == FileKind::File) {
+        let marks = conflict::parse(entry.name.as_bytes(), false);
+        let numbers = marks.iter().filter_map(|mark| number(&mark.original));
+        let numbers: BTreeSet<u32> = numbers.map(|(number, _)| number).collect();
+        for number in numbers {
+            copies.entry(number).or_default().push(entry);
+        }
+    }
+    copies
 }

@@ -1,5 +1,7 @@
 //! `wbhome relay sync`.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::home::{self, Config, Home, OnFind};
 use crate::relay::sync::{self, Request};
@@ -30,7 +32,7 @@ pub(in crate::cli) fn request(home: &Home, tag: Option<String>) -> Result<Reques
     let config = Config::load(home)?;
     Ok(Request {
         tag,
-        ours: Vec::new(),
+        ours: BTreeSet::new(),
         check: Some(place::secrets(home, &config)?),
         search: true,
         all_may_leave: false,
@@ -48,10 +50,8 @@ pub(super) fn run(
     place::refuse_untrusted(&home)?;
     let mut request = request(&home, args.tag)?;
     request.all_may_leave = global.yes;
-    for name in &args.ours {
-        let id = home::resolve_in(&home, name)?;
-        request.ours.push(id.to_string());
-    }
+    let ours = home::resolve_all(&home, &args.ours)?;
+    request.ours.extend(ours.iter().map(ToString::to_string));
     let warns = request.on_find == OnFind::Warn;
     let done = match global.dry_run {
         true => {

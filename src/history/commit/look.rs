@@ -67,10 +67,7 @@ pub fn plan(
     request: &Request,
     context: &Context,
 ) -> Result<Plan> {
-    let scope = match request.sessions.as_slice() {
-        [] => Scope::Home,
-        ids => Scope::Sessions(ids.to_vec()),
-    };
+    let scope = Scope::of(&request.sessions);
     let branch = repository.branch()?;
     let staging = Staging::read(repository)?;
     let root = home.dir()?;

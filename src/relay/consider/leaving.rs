@@ -130,7 +130,14 @@ impl Considering<'_> {
         let path = Path::new("sessions").join(id);
         let root = self.home.root();
         let root = Dir::open(root).map_err(|e| Error::io("can not open the home", root, e))?;
-        for act in trash::acts(self.home)? {
+        let acts = match self.trash.get() {
+            Some(acts) => acts,
+            None => {
+                let acts = trash::acts(self.home)?;
+                self.trash.get_or_init(|| acts)
+            }
+        };
+        for act in acts {
             let Some((_, lies)) = act.place_of(&root, &path) else {
                 continue;
             };

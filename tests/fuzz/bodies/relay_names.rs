@@ -96,7 +96,7 @@ fn relay(place: &Place, home: &Home) -> Relay {
 fn bad_names(place: &Place, home: &Home, relay: &Relay) -> Vec<BadName> {
     let request = Request {
         tag: None,
-        ours: Vec::new(),
+        ours: std::collections::BTreeSet::new(),
         check: None,
         search: false,
         all_may_leave: true,
