@@ -41,7 +41,7 @@ print $out <<"END";
 Made by `benches/growth.sh`, from `benches/growth.tsv`: run that instead of editing this.
 `docs/performance.md` says what it shows.
 
-Medians of three runs (`rotate`: one), and the largest resident set of any. × is what ten times the sessions cost; the aim is ≤ $most ×.
+Medians of three runs, and the largest resident set of any. × is what ten times the sessions cost; the aim is ≤ $most ×.
 
 ![The time of each job, beside a straight line](growth.svg)
 
