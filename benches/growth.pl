@@ -8,8 +8,8 @@ my ($tsv, $md, $svg) = @ARGV;
 my @order = (
     'migrate', 'check', 'index', 'index --rebuild', 'commit, first', 'commit, nothing changed', 'backup run, first',
     'backup run, nothing changed', 'restore --all', 'drill', 'relay sync, first', 'relay sync, nothing changed', 'archive',
-    'unarchive', 'label', 'export', 'rm', 'restore, out of the trash', 'rotate', 'ls', 'ls --long', 'search, found nowhere', 'search, found often', 'completion of an id',
-    'nightly, nothing changed',
+    'unarchive', 'label', 'export', 'rm', 'restore, out of the trash', 'rotate', 'ls', 'ls --long', 'search, found nowhere',
+    'search, found often', 'completion of an id', 'nightly, nothing changed',
 );
 my $most = 11;
 # MiB; packs may have more, since their decoder has a window of 135.

@@ -48,8 +48,8 @@ pub enum Item {
 pub struct Index {
     shape: Shape,
     items: Vec<Item>,
-    /// Where the first entry of each id stands, once somebody has asked: some look for each of ten thousand.
-    places: OnceLock<HashMap<String, usize>>,
+    /// Where the entries of each id stand, in their order, once somebody has asked: some look for each of ten thousand.
+    places: OnceLock<HashMap<String, Vec<usize>>>,
 }
 
 /// What is only remembered is no part of what it is.
@@ -152,15 +152,21 @@ impl Index {
 
     /// The first entry of that id.
     pub fn find(&self, id: &str) -> Option<&Entry> {
-        match self.items.get(self.place(id)?) {
+        self.entries_of(id).next()
+    }
+
+    /// All entries of that id, in the order of the file.
+    pub fn entries_of(&self, id: &str) -> impl Iterator<Item = &Entry> {
+        let places = self.places_of(id).iter();
+        places.filter_map(|at| match self.items.get(*at) {
             Some(Item::Entry(entry)) => Some(entry),
             _ => None,
-        }
+        })
     }
 
     /// Changes the first entry of that id, if there is one.
     pub fn edit<T>(&mut self, id: &str, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
-        let at = self.place(id)?;
+        let at = self.places_of(id).first().copied()?;
         let Some(Item::Entry(entry)) = self.items.get_mut(at) else {
             return None;
         };
@@ -171,17 +177,17 @@ impl Index {
         Some(changed)
     }
 
-    fn place(&self, id: &str) -> Option<usize> {
+    fn places_of(&self, id: &str) -> &[usize] {
         let places = self.places.get_or_init(|| {
-            let mut places = HashMap::with_capacity(self.items.len());
+            let mut places: HashMap<String, Vec<usize>> = HashMap::with_capacity(self.items.len());
             for (at, item) in self.items.iter().enumerate() {
                 if let Some(id) = item.id() {
-                    places.entry(id.to_owned()).or_insert(at);
+                    places.entry(id.to_owned()).or_default().push(at);
                 }
             }
             places
         });
-        places.get(id).copied()
+        places.get(id).map_or(&[], Vec::as_slice)
     }
 
     /// Adds an entry.
@@ -191,7 +197,8 @@ impl Index {
 
     fn push(&mut self, item: Item) {
         if let (Some(places), Some(id)) = (self.places.get_mut(), item.id()) {
-            places.entry(id.to_owned()).or_insert(self.items.len());
+            let places = places.entry(id.to_owned()).or_default();
+            places.push(self.items.len());
         }
         self.items.push(item);
     }

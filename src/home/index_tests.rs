@@ -278,6 +278,10 @@ fn an_entry_is_found_by_the_id_that_it_has_now() {
     let text = r#"[{"id": "a", "n": 1}, 7, {"id": "b", "n": 2}, {"id": "a", "n": 3}]"#;
     let mut index = Index::parse(text.as_bytes()).unwrap();
     assert_eq!(number(&index, "a"), 1);
+    let numbers = index
+        .entries_of("a")
+        .map(|entry| entry.fields()["n"].clone());
+    assert_eq!(numbers.collect::<Vec<_>>(), [1, 3]);
     assert!(index.find("数").is_none());
     index.insert(Entry::new(&id("数")));
     assert!(index.find("数").is_some());

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{Devices, Holder, Relay, Seen};
+use super::{Devices, Holder, Relay, Said, Seen};
 use crate::base::{Context, Error, Result, human};
 use crate::home::{HeldBy, lease_hint};
 
@@ -25,24 +25,40 @@ pub struct Claim {
     looked: Option<Timestamp>,
 }
 
-impl Claim {
-    /// What is known of a holder; `unchanged` is what [`Seen::unchanged`] says.
-    pub(super) fn of(
-        holder: Holder,
-        devices: &Devices,
-        seen: &Seen,
-        unchanged: &HashMap<&str, Timestamp>,
-        now: Timestamp,
-    ) -> Claim {
-        let gone = devices.is_gone(&holder.device);
-        Claim {
-            unchanged_since: unchanged.get(holder.device.as_str()).copied(),
-            gone_since: gone.then(|| seen.gone_since(&holder.device).unwrap_or(now)),
-            looked: seen.at.filter(|_| seen.knows(&holder.device)),
-            holder,
+/// What is known of the devices that make claims. It is found once: what a device says may be claims on thousands.
+pub(super) struct Claimants<'a> {
+    devices: &'a Devices,
+    seen: &'a Seen,
+    /// Since when each has said just what it says.
+    unchanged: HashMap<&'a str, Timestamp>,
+    now: Timestamp,
+}
+
+impl<'a> Claimants<'a> {
+    pub(super) fn of(devices: &'a Devices, seen: &'a Seen, now: Timestamp) -> Claimants<'a> {
+        let unchanged = |said: &'a Said| Some((&*said.device, seen.unchanged_since(said)?));
+        Claimants {
+            devices,
+            seen,
+            unchanged: devices.others().filter_map(unchanged).collect(),
+            now,
         }
     }
 
+    /// The claim of a holder.
+    pub(super) fn claim(&self, holder: Holder) -> Claim {
+        let (device, seen) = (holder.device.as_str(), self.seen);
+        let gone = self.devices.is_gone(device);
+        Claim {
+            unchanged_since: self.unchanged.get(device).copied(),
+            gone_since: gone.then(|| seen.gone_since(device).unwrap_or(self.now)),
+            looked: seen.at.filter(|_| seen.knows(device)),
+            holder,
+        }
+    }
+}
+
+impl Claim {
     /// Who claims the lease of a session and since when, for a person: `laptop holds the lease of …`.
     pub fn told(&self, session: &str, context: &Context) -> String {
         self.holder.told_of(session, context)

@@ -1,6 +1,6 @@
 //! Leases of this device that it has no more: another device has a better claim, or the session does not travel any more.
 
-use super::meant::travelling;
+use super::meant::travels;
 use super::{Devices, Holder, Lease, Relay, Said};
 use crate::base::{Error, Result};
 use crate::home::{Home, Index, SessionId};
@@ -31,9 +31,8 @@ pub fn without_session(home: &Home, relay: &Relay) -> Result<Vec<String>> {
         let id = SessionId::adopt(session);
         !relay.seen.had(session) && id.is_ok_and(|id| relay.has(&id))
     };
-    let travelling = travelling(&index);
     let lapses = |session: &str| match index.find(session) {
-        Some(_) => !travelling.contains(session),
+        Some(_) => !travels(&index, session),
         None => !is_to_come(session),
     };
     let sessions = own.leases.keys().filter(|session| lapses(session));

@@ -5,12 +5,12 @@
 //! who look at it, and can not prevent that two devices take one in the same minute. Then each sees both claims as soon
 //! as they have met, and the one with the lower gives its own up.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use serde::Serialize;
 
-use super::meant::{refuse_at_home, travelling};
+use super::claim::Claimants;
+use super::meant::refuse_at_home;
 use super::said::HIGHEST;
 use super::{Claim, Lease, Relay, give_up, note, overtaken};
 use crate::base::{Context, Error, Result, human};
@@ -113,24 +113,17 @@ pub fn plan(
     context: &Context,
 ) -> Result<Plan> {
     let index = Index::read(home)?;
-    let ground = Ground {
-        home,
-        relay,
-        index: &index,
-        travelling: travelling(&index),
-        context,
-    };
-    let unchanged = relay.seen.unchanged(&relay.devices);
+    let claimants = Claimants::of(&relay.devices, &relay.seen, context.clock.now());
     let mut plan = Plan {
         sessions: Vec::new(),
         refused: Vec::new(),
     };
     let mut seen = BTreeSet::new();
     for id in ids.iter().filter(|id| seen.insert(*id)) {
-        let found = Found::of(id, relay, &unchanged, context);
+        let found = Found::of(id, relay, &claimants);
         let step = match wish {
             Wish::Release => found.release(context),
-            Wish::Take | Wish::Steal => found.take(&ground, wish),
+            Wish::Take | Wish::Steal => found.take(home, &index, relay, wish, context),
         };
         match step {
             Ok(step) => plan.sessions.push(step),
@@ -138,15 +131,6 @@ pub fn plan(
         }
     }
     Ok(plan)
-}
-
-/// What leases are taken on.
-struct Ground<'a> {
-    home: &'a Home,
-    relay: &'a Relay,
-    index: &'a Index,
-    travelling: HashSet<&'a str>,
-    context: &'a Context<'a>,
 }
 
 /// Who has the lease of a session.
@@ -161,32 +145,27 @@ struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    fn of(
-        id: &'a SessionId,
-        relay: &'a Relay,
-        unchanged: &HashMap<&str, Timestamp>,
-        context: &Context,
-    ) -> Found<'a> {
+    fn of(id: &'a SessionId, relay: &'a Relay, claimants: &Claimants) -> Found<'a> {
         let own = relay.devices.own();
         let holder = relay.devices.holder(id.as_str());
-        let now = context.clock.now();
         Found {
             id,
             ours: own.and_then(|own| own.leases.get(id.as_str())),
             held: holder.as_ref().is_some_and(|holder| holder.ours),
             other: holder
                 .filter(|holder| !holder.ours)
-                .map(|holder| Claim::of(holder, &relay.devices, &relay.seen, unchanged, now)),
+                .map(|holder| claimants.claim(holder)),
         }
     }
 
-    fn take(&self, ground: &Ground, wish: Wish) -> Result<Step> {
-        let Ground {
-            home,
-            relay,
-            context,
-            ..
-        } = *ground;
+    fn take(
+        &self,
+        home: &Home,
+        index: &Index,
+        relay: &Relay,
+        wish: Wish,
+        context: &Context,
+    ) -> Result<Step> {
         let change = match (&self.other, self.ours) {
             (None, Some(ours)) if self.held => {
                 return Ok(self.step(Change::Held, Some(ours.epoch)));
@@ -197,7 +176,7 @@ impl<'a> Found<'a> {
         };
         // What another device claims travels, whatever became of it here.
         if change == Change::Taken {
-            refuse_at_home(ground.index, &ground.travelling, relay, self.id)?;
+            refuse_at_home(index, relay, self.id)?;
         }
         let highest = relay.devices.highest_epoch(self.id.as_str());
         match highest < HIGHEST {
@@ -303,9 +282,9 @@ fn lost(relay: &mut Relay, done: &mut Outcome, context: &Context) -> Result<()> 
         .into_iter()
         .partition(|step| lost.contains(step.session.as_str()));
     done.sessions = kept;
-    let unchanged = relay.seen.unchanged(&relay.devices);
+    let claimants = Claimants::of(&relay.devices, &relay.seen, context.clock.now());
     for step in gone {
-        let found = Found::of(&step.session, relay, &unchanged, context);
+        let found = Found::of(&step.session, relay, &claimants);
         if let Some(other) = &found.other {
             done.refused
                 .push(found.refused(&found.elsewhere(other, context)));

@@ -161,14 +161,8 @@ fn a_torn_file_says_what_it_said_before() {
     assert!(relay.devices.held_elsewhere("任务").is_some() && relay.devices.is_gone(OTHER));
     let gone_since = |relay: &Relay, now| {
         let holder = relay.devices.holder("任务").unwrap();
-        Claim::of(
-            holder,
-            &relay.devices,
-            &relay.seen,
-            &relay.seen.unchanged(&relay.devices),
-            now,
-        )
-        .gone_since
+        let claimants = Claimants::of(&relay.devices, &relay.seen, now);
+        claimants.claim(holder).gone_since
     };
     let (now, later) = (lease_at(100), lease_at(200));
     assert_eq!(gone_since(&relay, now), Some(now));

@@ -6,6 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::claim::Claimants;
 use super::{Claim, Look};
 use crate::base::{Context, Result};
 use crate::disk::{self, FileKind};
@@ -69,7 +70,7 @@ pub fn list(
         strange: Vec::new(),
         noted: look.noted.as_ref().and_then(|(_, at)| *at),
     };
-    let unchanged = look.seen.unchanged(&look.devices);
+    let claimants = Claimants::of(&look.devices, &look.seen, context.clock.now());
     for session in sessions {
         let claims = look.devices.claims(session);
         if !all && !known.contains(session) && !claims.iter().any(|claim| claim.ours) {
@@ -77,8 +78,7 @@ pub fn list(
             continue;
         }
         let holder = look.devices.holder(session);
-        let now = context.clock.now();
-        let claim = |holder| Claim::of(holder, &look.devices, &look.seen, &unchanged, now);
+        let claim = |holder| claimants.claim(holder);
         let others = claims.into_iter().skip(usize::from(holder.is_some()));
         outcome.leases.push(Row {
             session: session.clone(),

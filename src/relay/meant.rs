@@ -1,7 +1,5 @@
 //! Which session is meant where some are in the relay alone, and whether its lease is anybody's business.
 
-use std::collections::HashSet;
-
 use super::{Relay, version};
 use crate::base::{Error, Result, human};
 use crate::disk::FileKind;
@@ -47,20 +45,14 @@ impl Relay {
     }
 }
 
-/// The sessions of the home that travel: those that are active and carry a sync tag.
-pub(super) fn travelling(index: &Index) -> HashSet<&str> {
-    let travel = index.entries().filter(|entry| entry.travels());
-    travel.map(Entry::id).collect()
+/// Whether a session of the home travels: it is active and carries a sync tag.
+pub(super) fn travels(index: &Index, id: &str) -> bool {
+    index.entries_of(id).any(Entry::travels)
 }
 
-/// Refuses a session that is not among those that travel.
-pub(super) fn refuse_at_home(
-    index: &Index,
-    travelling: &HashSet<&str>,
-    relay: &Relay,
-    id: &SessionId,
-) -> Result<()> {
-    if travelling.contains(id.as_str()) || relay.has(id) {
+/// Refuses a session that does not travel.
+pub(super) fn refuse_at_home(index: &Index, relay: &Relay, id: &SessionId) -> Result<()> {
+    if travels(index, id.as_str()) || relay.has(id) {
         return Ok(());
     }
     let shown = human::name(id.as_str());

@@ -4,7 +4,7 @@
 //! that is carried are those of the sync client. What stands here is also gone by while the relay folder can not be
 //! reached. It may be deleted at any time, and one that can not be understood is none.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -94,12 +94,6 @@ impl Seen {
     pub fn unchanged_since(&self, said: &Said) -> Option<Timestamp> {
         let heard = self.devices.get(&said.device)?;
         (heard.said == *said).then_some(heard.since)
-    }
-
-    /// Since when each device has said just what it says now.
-    pub fn unchanged<'d>(&self, devices: &'d Devices) -> HashMap<&'d str, Timestamp> {
-        let since = |said: &'d Said| Some((said.device.as_str(), self.unchanged_since(said)?));
-        devices.others().filter_map(since).collect()
     }
 
     /// Whether a device said something when this home looked last.

@@ -16,7 +16,6 @@ use super::carry::temporary_of;
 use super::consider::{Considering, Todo, Work};
 use super::devices::Sent;
 use super::lapse::{give_up, overtaken, without_session};
-use super::meant::travelling;
 use super::outcome::{Outcome, Overtaken, Session, State};
 use super::place::Relay;
 use super::record::{Begun, Log, Put, Record, merge, version};
@@ -91,7 +90,11 @@ pub fn plan(home: &Home, relay: &Relay, request: &Request, context: &Context) ->
             )));
         }
     }
-    let travel = travelling(&index);
+    let travel: HashSet<&str> = index
+        .entries()
+        .filter(|entry| entry.travels())
+        .map(Entry::id)
+        .collect();
     let leaving: Vec<(&String, &Put)> = record
         .puts()
         .filter(|(id, put)| {

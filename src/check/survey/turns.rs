@@ -49,7 +49,7 @@ fn gaps(view: &View, session: &Session, context: &Folder) -> Vec<Finding> {
     let mut before: Option<(u32, usize)> = None;
     let copies = OnceCell::new();
     let copies_of = |turn: u32| {
-        let copies = copies.get_or_init(|| copies_in(context));
+        let copies = copies.get_or_init(|| copies_of_turns(context));
         copies.get(&turn).map_or(&[][..], Vec::as_slice)
     };
     for (number, width) in turns(context) {
@@ -137,7 +137,7 @@ fn shown(turn: u32, width: usize) -> String {
 }
 
 /// The second versions of turns, by their number: `turn_004 (1).json`. The first of some may be missing.
-fn copies_in(context: &Folder) -> BTreeMap<u32, Vec<&Entry>> {
+fn copies_of_turns(context: &Folder) -> BTreeMap<u32, Vec<&Entry>> {
     let mut copies: BTreeMap<u32, Vec<&Entry>> = BTreeMap::new();
     let files = context.entries.iter();
     for entry in files.filter(|entry| entry.meta.kind == FileKind::File) {
